@@ -1,0 +1,34 @@
+"""Structured log lines. Secrets are masked here, at the one place every line passes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
+_SECRET = re.compile(r"(agtx_[a-z]+_)[0-9a-f]{8,}|(\bsk-)[A-Za-z0-9_-]{8,}|(://[^/\s:@]+:)[^@\s]+(?=@)")
+
+
+def mask_secrets(text: str) -> str:
+    """Replace project keys, provider keys and passwords in URLs by `***`."""
+    return _SECRET.sub(lambda m: (m.group(1) or m.group(2) or m.group(3)) + "***", text)
+
+
+class JSONFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, the `extra` fields, and the traceback if any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line.update({key: value for key, value in record.__dict__.items() if key not in _STANDARD})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return mask_secrets(json.dumps(line, default=str, ensure_ascii=False))

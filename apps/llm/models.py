@@ -1,0 +1,73 @@
+"""The model catalog with dated prices, and provider keys."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.core.models import WireModel
+from apps.projects.models import Organization
+
+
+class CatalogModel(models.Model):
+    """A model that judges can use and whose prices cost spans. `model_id` is the exact string sent to the provider."""
+
+    class Provider(models.TextChoices):
+        OPENAI = "openai"
+        ANTHROPIC = "anthropic"
+        GEMINI = "gemini"
+        CUSTOM = "custom"
+
+    organization = models.ForeignKey(Organization, null=True, blank=True, on_delete=models.CASCADE)
+    model_id = models.CharField(max_length=200)
+    provider = models.CharField(max_length=20, choices=Provider.choices)
+    label = models.CharField(max_length=200)
+    is_default = models.BooleanField(default=False)
+    base_url = models.URLField(max_length=500, blank=True)
+    api_key_encrypted = models.TextField(blank=True)
+    api_key_masked = models.CharField(max_length=40, blank=True)
+    seeded = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["model_id"], condition=models.Q(organization=None), name="one_shared_row_per_model"
+            ),
+            models.UniqueConstraint(fields=["organization", "model_id"], name="one_own_row_per_model"),
+        ]
+
+    def __str__(self) -> str:
+        return self.model_id
+
+
+class ModelPrice(models.Model):
+    """Prices in USD per million tokens that hold from a moment on; the newest that has begun counts."""
+
+    model = models.ForeignKey(CatalogModel, on_delete=models.CASCADE, related_name="prices")
+    valid_from = models.DateTimeField()
+    input_per_m = models.FloatField()
+    output_per_m = models.FloatField()
+    cache_read_per_m = models.FloatField(null=True, blank=True)
+    cache_write_per_m = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["valid_from"]
+        constraints = [models.UniqueConstraint(fields=["model", "valid_from"], name="one_price_per_moment")]
+
+
+class ProviderKey(WireModel):
+    """A provider's key saved in Settings; instance-wide when it has no organization."""
+
+    organization = models.ForeignKey(Organization, null=True, blank=True, on_delete=models.CASCADE)
+    provider = models.CharField(max_length=20)
+    key_encrypted = models.TextField()
+    masked = models.CharField(max_length=40)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider"], condition=models.Q(organization=None), name="one_shared_key_per_provider"
+            ),
+            models.UniqueConstraint(fields=["organization", "provider"], name="one_own_key_per_provider"),
+        ]

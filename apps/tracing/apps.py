@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class TracingConfig(AppConfig):
+    name = "apps.tracing"
+    label = "tracing"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,1 @@
+"""From a door (HTTP JSON, OTLP, demo data) to stored rows: normalize, batch, commit, answer."""

@@ -1,0 +1,18 @@
+"""One JSON object a line on stdout."""
+
+from config import env
+
+_level = (env.text("AGENTX_LOG_LEVEL") or "info").upper()
+_level = {"WARN": "WARNING", "TRACE": "DEBUG", "FATAL": "CRITICAL", "SILENT": "CRITICAL"}.get(_level, _level)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "apps.core.logs.JSONFormatter"}},
+    "handlers": {"stdout": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "json"}},
+    "root": {"handlers": ["stdout"], "level": _level},
+    "loggers": {
+        "django": {"level": "WARNING" if _level == "INFO" else _level},
+        "uvicorn.access": {"level": "WARNING"},
+    },
+}

@@ -5,6 +5,18 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def fresh_caches():
+    """Each test rolls its rows back, so what a process remembers of them goes too."""
+    from apps.core import ratelimit
+    from apps.llm import pricing
+    from apps.projects.services.keys import forget_cached_keys
+
+    forget_cached_keys()
+    pricing.forget()
+    ratelimit.forget()
+
+
 @pytest.fixture
 def project(db):
     """The default project of a fresh install, with its key in `project.key`."""

@@ -52,6 +52,9 @@ class Project(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     deleting = models.BooleanField(default=False, help_text="Its rows are being removed; no key opens it any more.")
 
+    # Id of the key row by which this instance was found; set by project_for_key for the audit trail.
+    key_id: str | None = None
+
     class Meta:
         constraints = [
             models.UniqueConstraint(

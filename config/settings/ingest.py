@@ -24,3 +24,5 @@ PG_PARTITION_RETENTION_DAYS = env.integer("AGENTX_PG_PARTITION_RETENTION_DAYS")
 INGEST_INLINE = False
 METRICS_TOKEN = env.text("AGENTX_METRICS_TOKEN")
 ADMIN_TOKEN = env.text("AGENTX_ADMIN_TOKEN")
+# Longest time, in seconds, this process may go on with a key or a price that another process has changed.
+CACHE_SECONDS = 1.0

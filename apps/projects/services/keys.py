@@ -6,16 +6,17 @@ import hashlib
 import secrets
 import time
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from apps.core.encryption import decrypt, encrypt
 from apps.projects.models import ApiKey, Project
 
-# A key revoked by another process stops working here within this many seconds; in this process at once.
-CACHE_SECONDS = 1.0
+# A key revoked by another process stops working here within settings.CACHE_SECONDS; in this process at once.
 _MAX_ENTRIES = 10_000
 _cache: dict[str, tuple[float, Project | None]] = {}
+_generation = 0
 
 
 def new_key() -> str:
@@ -30,24 +31,37 @@ def hash_key(key: str) -> str:
 
 def forget_cached_keys() -> None:
     """Drop this process's cache; called by everything that changes a key or a project."""
+    global _generation
+    _generation += 1
     _cache.clear()
 
 
+def forget_cached_keys_now_and_on_commit() -> None:
+    """Drop it inside a transaction too: what other threads read before the commit is dropped again after it."""
+    forget_cached_keys()
+    transaction.on_commit(forget_cached_keys)
+
+
 def project_for_key(key: str) -> Project | None:
-    """The live project a key opens, or None. Unknown keys are cached too, in a bounded cache."""
+    """The live project a key opens, or None; its `key_id` names the key. Unknown keys are cached too, bounded."""
     now = time.monotonic()
     cached = _cache.get(key)
     if cached is not None and cached[0] > now:
         return cached[1]
+    generation = _generation
     row = (
         ApiKey.objects.filter(key_hash=hash_key(key), revoked_at=None, project__deleting=False)
         .select_related("project__organization")
         .first()
     )
     project = row.project if row else None
-    if len(_cache) >= _MAX_ENTRIES:
-        _cache.clear()
-    _cache[key] = (now + CACHE_SECONDS, project)
+    if project is not None and row is not None:
+        project.key_id = row.id
+    if generation == _generation:
+        # Not when a key changed while we asked: that answer may already be wrong.
+        if len(_cache) >= _MAX_ENTRIES:
+            _cache.clear()
+        _cache[key] = (now + settings.CACHE_SECONDS, project)
     return project
 
 
@@ -62,6 +76,8 @@ def create_key(*, project: Project, name: str = "Default", is_primary: bool = Tr
         key_encrypted=encrypt(key),
         masked=f"{key[:15]}…{key[-4:]}",
     )
+    # It may have been asked for before it existed.
+    forget_cached_keys_now_and_on_commit()
     return key
 
 
@@ -76,5 +92,5 @@ def regenerate_key(*, project: Project) -> str:
     """Replace the project's primary key; the old one is dead at once (source 1:8324)."""
     project.api_keys.filter(is_primary=True, revoked_at=None).update(revoked_at=timezone.now(), is_primary=False)
     key = create_key(project=project)
-    transaction.on_commit(forget_cached_keys)
+    forget_cached_keys_now_and_on_commit()
     return key

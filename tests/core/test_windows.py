@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +80,7 @@ def test_pieces_cover_a_window_once_without_gaps(text, at_ms, widest):
     parts = pieces(window, widest=widest)
     assert parts[0].start <= window.start
     assert parts[-1].end >= window.end
-    assert all(a.end == b.start for a, b in zip(parts, parts[1:], strict=False))
+    assert all(a.end == b.start for a, b in pairwise(parts))
     assert all(p.start % p.width == 0 and p.end % p.width == 0 and p.start < p.end for p in parts)
     assert window.start <= at_ms // 1000 - window.seconds < window.start + window.edge
     assert window.points()[-1] <= at_ms // 1000 < window.end

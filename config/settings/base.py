@@ -61,6 +61,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "apps.dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "apps.dashboard.middleware.ProjectMiddleware",
 ]
 
 TEMPLATES = [
@@ -73,7 +75,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "apps.dashboard.context.shell",
             ],
+            "builtins": ["django.templatetags.i18n", "apps.dashboard.templatetags.ui"],
         },
     }
 ]

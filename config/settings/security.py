@@ -24,6 +24,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = "agentx_session"
 CSRF_COOKIE_NAME = "agentx_csrf"
+CSRF_FAILURE_VIEW = "apps.dashboard.views.shell.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

@@ -29,13 +29,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if not django_apps.ready:
     django.setup()
 
-from django.conf import settings  # noqa: E402
+from django.conf import settings
 
-from apps.core import ratelimit  # noqa: E402
-from apps.core.ids import new_id  # noqa: E402
-from apps.core.logs import request_id  # noqa: E402
-from config.bridge import Bridge, Message, Receive, Send  # noqa: E402
-from config.wsgi import application as django_wsgi  # noqa: E402
+from apps.core import ratelimit
+from apps.core.ids import new_id
+from apps.core.logs import request_id
+from config.bridge import Bridge, Message, Receive, Send
+from config.wsgi import application as django_wsgi
 
 logger = logging.getLogger("agentx.http")
 

@@ -38,6 +38,8 @@ class EmbeddedWorker:
 
     def begin_stop(self) -> None:
         """Ask the child to finish its tasks; returns at once."""
+        if self._stopping.is_set():
+            return
         self._stopping.set()
         with self._lock:
             if self._child is not None and self._child.poll() is None:

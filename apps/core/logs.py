@@ -8,7 +8,16 @@ import logging
 import re
 from datetime import UTC, datetime
 
-_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+    # What libraries attach for their own handlers: colours, whole request objects, sockets.
+    "color_message",
+    "request",
+    "server_time",
+    "data",
+}
 # The id of the request at work in this context; set by the router, shown by every line logged on its behalf.
 request_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("request_id", default=None)
 

@@ -106,7 +106,7 @@ def settle() -> None:
 
 def list_traces(
     project: Project,
-    filters: TraceFilters = TraceFilters(),
+    filters: TraceFilters | None = None,
     cursor: str | None = None,
     limit: int = PAGE_DEFAULT,
     *,
@@ -117,6 +117,7 @@ def list_traces(
     `limit` is clamped to 1..100. `preview` cuts the JSON text of input and output, for pages that show one line of it.
     Raises UnknownCursor for a cursor that is no root of this project.
     """
+    filters = filters or TraceFilters()
     limit = min(max(limit, 1), PAGE_MAX)
     if cursor is not None and not (len(cursor) == LENGTH and reads.is_root_of(project.pk, cursor)):
         raise UnknownCursor(cursor)
@@ -377,11 +378,11 @@ def _session_row(row: Session, names: dict[str, str]) -> SessionRow:
 
 def list_agents(project: Project) -> list[Agent]:
     """The project's agents with their profiles, by name, equal names oldest first (source 1:1904-1927)."""
-    return list(Agent.objects.filter(project=project).select_related("profile").order_by("name", "created_at", "id"))
+    agents = Agent.objects.filter(project=project).select_related("profile")
+    # Sorted here, as the order of text differs between databases and their locales.
+    return sorted(agents, key=lambda agent: (agent.name, agent.created_at, agent.pk))
 
 
 def get_agent(project: Project, agent_id: str) -> Agent | None:
     """One agent of the project with its profile, or None."""
     return Agent.objects.filter(project=project, id=agent_id).select_related("profile").first()
-
-

@@ -411,7 +411,9 @@ def _step(step: dict[str, Any], default_name: str, kind: str) -> Step:
 def flat_steps(row: SpanRow) -> list[Step]:
     """The steps of a trace without children: `retrieval_steps` and `execution_steps` of its performance summary and
     its tool calls; with none of them one step made from its own input and output (UI-026, UI-027)."""
-    steps = [_step(item, f"Retrieval {n}", "retrieval") for n, item in enumerate(_summary_steps(row, "retrieval_steps"), 1)]
+    steps = [
+        _step(item, f"Retrieval {n}", "retrieval") for n, item in enumerate(_summary_steps(row, "retrieval_steps"), 1)
+    ]
     steps += [_step(item, f"LLM Call {n}", "llm") for n, item in enumerate(_summary_steps(row, "execution_steps"), 1)]
     steps += [_step(item, f"Tool {n}", "tool") for n, item in enumerate(tool_calls_of(row), 1)]
     if steps:

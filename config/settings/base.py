@@ -93,6 +93,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["apps.core.api.renderers.WireJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["apps.core.api.parsers.WireJSONParser"],
     "EXCEPTION_HANDLER": "apps.core.api.errors.exception_handler",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.api.negotiation.AlwaysFirst",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,

@@ -8,6 +8,9 @@ from apps.operations.api import schema
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("api/v1/", include("apps.accounts.api.urls")),
+    path("api/v1/", include("apps.projects.api.urls")),
+    path("api/v1/", include("apps.llm.api.urls")),
     path("api/v1/", include("apps.tracing.api.urls")),
     path("api/v1/", include("apps.monitoring.api.urls")),
     path("api/v1/", include("apps.operations.api.urls")),

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import time
+from pathlib import Path
+from typing import Any
 
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from apps.core.encryption import decrypt, encrypt
 from apps.projects.models import ApiKey, Project
+from apps.projects.services import audit
+from config.home import update_config
+
+logger = logging.getLogger(__name__)
 
 # A key revoked by another process stops working here within settings.CACHE_SECONDS; in this process at once.
 _MAX_ENTRIES = 10_000
@@ -81,16 +89,69 @@ def create_key(*, project: Project, name: str = "Default", is_primary: bool = Tr
     return key
 
 
-def primary_key_of(project: Project) -> str:
-    """The project's own key in clear, for Settings and GET /projects."""
-    row = project.api_keys.filter(is_primary=True, revoked_at=None).latest("created_at")
-    return decrypt(row.key_encrypted)
+def primary_key_of(project: Project) -> str | None:
+    """The project's own key in clear, for Settings and GET /projects.
+
+    None when it was revoked, or when it cannot be decrypted because the instance secret is another one.
+    """
+    rows = [row for row in project.api_keys.all() if row.is_primary and row.revoked_at is None]
+    return clear_key(max(rows, key=lambda row: row.id)) if rows else None
+
+
+def clear_key(row: ApiKey) -> str | None:
+    """A stored key in clear; None when the instance secret has changed since it was stored."""
+    try:
+        return decrypt(row.key_encrypted)
+    except InvalidToken:
+        logger.warning("a project key was encrypted with another instance secret", extra={"apiKeyId": row.id})
+        return None
 
 
 @transaction.atomic
-def regenerate_key(*, project: Project) -> str:
-    """Replace the project's primary key; the old one is dead at once (source 1:8324)."""
+def regenerate_key(*, project: Project, request: Any = None) -> str:
+    """Replace the project's primary key; the old one is dead at once (source 1:8324).
+
+    For the default project $AGENTX_HOME/config.json follows, so that the next start prints the new key.
+    """
+    # The row lock keeps two callers from making two primary keys.
+    project = Project.objects.select_for_update().get(pk=project.pk)
     project.api_keys.filter(is_primary=True, revoked_at=None).update(revoked_at=timezone.now(), is_primary=False)
     key = create_key(project=project)
-    forget_cached_keys_now_and_on_commit()
+    audit.record(
+        action="apikey.regenerate", project=project, request=request, target_type="project", target_id=project.uid
+    )
+    if project.is_default:
+        transaction.on_commit(lambda: _keep_in_config(key))
     return key
+
+
+@transaction.atomic
+def revoke_key(*, key: ApiKey, request: Any = None) -> None:
+    """Make a key dead at once; revoking a revoked key changes nothing."""
+    revoked = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now(), is_primary=False)
+    if revoked:
+        audit.record(
+            action="apikey.revoke", project=key.project, request=request, target_type="apikey", target_id=key.pk
+        )
+    forget_cached_keys_now_and_on_commit()
+
+
+@transaction.atomic
+def restore_or_replace_key(*, project: Project, known: str | None) -> str:
+    """A key in clear for a project that cannot show its own any more.
+
+    `known` (from config.json) is stored again when it is the project's live key; else the project gets a new primary
+    key. A live key that merely cannot be shown stays valid: clients that hold it go on working.
+    """
+    primaries = project.api_keys.filter(is_primary=True, revoked_at=None)
+    if known and primaries.filter(key_hash=hash_key(known)).update(key_encrypted=encrypt(known)):
+        return known
+    primaries.update(is_primary=False)
+    return create_key(project=project)
+
+
+def _keep_in_config(key: str) -> None:
+    try:
+        update_config(Path(settings.AGENTX_HOME), apiKey=key)
+    except (OSError, ValueError):
+        logger.exception("config.json could not be updated with the default project's new key")

@@ -343,6 +343,8 @@ def get_session(project: Project, session_id: str) -> SessionRow | None:
 
 def _session_cursor(text: str) -> tuple[int, int]:
     last_ms, _, pk = text.partition(".")
+    if len(last_ms) > 18 or len(pk) > 18:
+        raise UnknownCursor(text)
     try:
         return int(last_ms), int(pk)
     except ValueError:

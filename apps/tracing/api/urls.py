@@ -19,6 +19,7 @@ urlpatterns = [
     path("ingest/traces/<str:trace_id>", views.TraceView.as_view()),
     path("ingest/sessions/<anytext:session_id>/spans", views.SessionSpansView.as_view()),
     path("agent-monitoring/sessions", views.SessionListView.as_view()),
+    path("monitor/sessions", views.SessionListView.as_view()),
     path("agents", views.AgentListView.as_view()),
     path("agents/<str:agent_id>", views.AgentView.as_view()),
 ]

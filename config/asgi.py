@@ -35,6 +35,7 @@ from apps.core import ratelimit
 from apps.core.ids import new_id
 from apps.core.logs import request_id
 from config.bridge import Bridge, Message, Receive, Send
+from config.live import LiveTraces
 from config.wsgi import application as django_wsgi
 
 logger = logging.getLogger("agentx.http")
@@ -60,7 +61,7 @@ class Router:
         self._bridge = Bridge(django_wsgi, workers=WEB_THREADS)
         self._background: Any = None
         self._raw: dict[tuple[str, str], App] = {}
-        self.stopping = asyncio.Event()
+        self._live = LiveTraces()
 
     def _routes(self) -> dict[tuple[str, str], App]:
         """The raw doors, by method and path."""
@@ -70,6 +71,7 @@ class Router:
             ("GET", "/health"): operations.health,
             ("HEAD", "/health"): operations.health,
             ("GET", "/metrics"): operations.metrics,
+            ("GET", "/live/traces"): self._live,
         }
         for method, path, module, name in (
             ("POST", "/api/v1/ingest/traces", "apps.tracing.ingest.http", "traces"),
@@ -169,7 +171,7 @@ class Router:
             self._raw = self._routes()
             from config.background import Background
 
-            self._background = Background(self)
+            self._background = Background()
             await self._background.start()
         except Exception as error:
             logger.exception("the server could not start")
@@ -194,7 +196,7 @@ class Router:
 
     def begin_stop(self) -> None:
         """Called at the first sign of the end: long connections finish now, so that the drain does not wait on them."""
-        self.stopping.set()
+        self._live.stop()
         if self._background is not None:
             self._background.begin_stop()
 

@@ -28,8 +28,7 @@ def _part(path: str) -> Any:
 class Background:
     """Starts and stops, in order: the writer first up and last down."""
 
-    def __init__(self, router: Any) -> None:
-        self._router = router
+    def __init__(self) -> None:
         self._pipeline: Any = None
         self._grpc: Any = None
         self._worker: EmbeddedWorker | None = None

@@ -120,13 +120,13 @@ _declare(
         "AGENTX_BROKER_URL",
         "url",
         None,
-        "Celery broker (redis:// or amqp://). Unset: a queue in the same database and one embedded worker process.",
+        "Celery broker (redis:// or amqp://). Unset: a queue in the same database.",
     ),
     (
         "AGENTX_WORKER",
         "boolean",
         "on",
-        "off: this process starts no embedded worker (run `agentx-server worker` elsewhere).",
+        "on: the server starts one worker process of its own. off: run `agentx-server worker` elsewhere.",
     ),
 )
 _declare(

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import logging
 import re
 from datetime import UTC, datetime
 
-_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "asctime", "taskName"}
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+    # What libraries attach for their own handlers: colours, whole request objects, sockets.
+    "color_message",
+    "request",
+    "server_time",
+    "data",
+}
+# The id of the request at work in this context; set by the router, shown by every line logged on its behalf.
+request_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("request_id", default=None)
+
 _SECRET = re.compile(r"(agtx_[a-z]+_)[0-9a-f]{8,}|(\bsk-)[A-Za-z0-9_-]{8,}|(://[^/\s:@]+:)[^@\s]+(?=@)")
 
 
@@ -28,6 +41,9 @@ class JSONFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        identity = request_id.get()
+        if identity is not None:
+            line["request_id"] = identity
         line.update({key: value for key, value in record.__dict__.items() if key not in _STANDARD})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.db import models
 
+from apps.core.broker.models import BrokerMessage
 from apps.core.ids import default_id
+
+__all__ = ["BrokerMessage", "InstanceSetting", "Lease", "WireModel"]
 
 
 class WireModel(models.Model):

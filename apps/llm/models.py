@@ -35,6 +35,11 @@ class CatalogModel(models.Model):
                 fields=["model_id"], condition=models.Q(organization=None), name="one_shared_row_per_model"
             ),
             models.UniqueConstraint(fields=["organization", "model_id"], name="one_own_row_per_model"),
+            models.UniqueConstraint(
+                fields=["is_default"],
+                condition=models.Q(is_default=True, organization=None),
+                name="one_shared_default_model",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -7,7 +7,9 @@ within `settings.CACHE_SECONDS`. Call it from a thread (it may query), not from 
 
 from __future__ import annotations
 
+import functools
 import logging
+import re
 import secrets
 import threading
 import time
@@ -24,6 +26,7 @@ from apps.llm.models import ModelPrice
 logger = logging.getLogger(__name__)
 
 VERSION_KEY = "catalog.version"
+_SNAPSHOT = re.compile(r"(.{1,200})-(?:20\d{2}-?[01]\d-?[0-3]\d)")
 
 
 class Price(NamedTuple):
@@ -57,24 +60,38 @@ _lock = threading.Lock()
 def price_of(model: str | None, at_ms: int, organization_id: str | None = None) -> Price | None:
     """The price of a model at a moment (milliseconds since 1970); None when the catalog has none for it.
 
-    An organization's own row wins over the shared one of the same id.
+    An organization's own row wins over the shared one of the same id. Providers report dated snapshots
+    (`gpt-4o-mini-2024-07-18`, `claude-haiku-4-5-20251001`); one without a row of its own costs what its base name does.
     """
     if not model:
         return None
     table = _table
     if table is None or time.monotonic() >= _fresh_until:
         table = _refresh()
-    dated = None
-    if organization_id is not None and table.own:
-        dated = table.own.get((organization_id, model))
+    dated = _find(table, model, organization_id)
     if dated is None:
-        dated = table.shared.get(model)
-    if dated is None:
-        return None
+        base = _base_of(model)
+        if base is None or (dated := _find(table, base, organization_id)) is None:
+            return None
     if len(dated.prices) == 1:
         return dated.prices[0] if dated.starts_ms[0] <= at_ms else None
     index = bisect_right(dated.starts_ms, at_ms) - 1
     return dated.prices[index] if index >= 0 else None
+
+
+def _find(table: _Table, model: str, organization_id: str | None) -> _Dated | None:
+    if organization_id is not None and table.own:
+        own = table.own.get((organization_id, model))
+        if own is not None:
+            return own
+    return table.shared.get(model)
+
+
+@functools.lru_cache(maxsize=4096)
+def _base_of(model: str) -> str | None:
+    """The name of a dated snapshot without its date; None for any other name."""
+    match = _SNAPSHOT.fullmatch(model)
+    return match.group(1) if match else None
 
 
 def cost(price: Price, input_tokens: int, output_tokens: int, cache_read: int = 0, cache_write: int = 0) -> float:

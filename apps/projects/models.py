@@ -109,6 +109,18 @@ class QuotaUsage(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "day", "kind"], name="one_usage_row_per_day")]
 
 
+class AppendOnlyQuerySet(models.QuerySet["AuditEvent"]):
+    """Rows that can be read and added; bulk changes are refused like single ones."""
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        """Refused: the trail is append-only."""
+        raise TypeError("audit events cannot be changed")
+
+    def delete(self) -> NoReturn:
+        """Refused: the trail is append-only."""
+        raise TypeError("audit events cannot be deleted")
+
+
 class AuditEvent(WireModel):
     """One control-plane action. Rows are only ever inserted and read (source 1:8336-8337)."""
 
@@ -123,6 +135,8 @@ class AuditEvent(WireModel):
     target_id = models.CharField(max_length=200, blank=True)
     summary = models.CharField(max_length=500, blank=True, help_text="Field names only, never values.")
     status = models.CharField(max_length=20, default="ok")
+
+    objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["-created_at"])]

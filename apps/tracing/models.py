@@ -38,9 +38,11 @@ class AgentProfile(models.Model):
     info_detection_enabled = models.BooleanField(default=True)
     topics_enabled = models.BooleanField(default=True)
     sample_rate = models.FloatField(default=1.0)
-    retention_days = models.IntegerField(default=0)
+    retention_days = models.IntegerField(default=30)
     threshold_overrides = models.JSONField(default=dict)
     channels = models.JSONField(default=list)
+    dataset_id = models.CharField(max_length=40, null=True, blank=True)
+    approval_policy = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -93,6 +93,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["apps.core.api.renderers.WireJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["apps.core.api.parsers.WireJSONParser"],
     "EXCEPTION_HANDLER": "apps.core.api.errors.exception_handler",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.api.negotiation.AlwaysFirst",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
@@ -100,9 +101,11 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "AgentX Server API",
-    "DESCRIPTION": "Traces, sessions, agents, monitoring, projects and export. Send the project key in `x-api-key`.",
+    "DESCRIPTION": "Traces, sessions, agents, monitoring, projects and export. Send the project key in `x-api-key`. "
+    "Every route under `/monitor` answers under `/agent-monitoring` as well.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
+    "PREPROCESSING_HOOKS": ["apps.operations.api.schema.add_doors_and_drop_twins"],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -37,3 +37,4 @@ PASSWORD_HASHERS = [
 AGENTX_AUTH = (env.text("AGENTX_AUTH") or "disabled").lower()
 # Set by a worker or a test harness that must not start children of its own.
 AGENTX_CHILD_PROCESS = os.environ.get("AGENTX_CHILD_PROCESS") == "1"
+BLOCK_PRIVATE_URLS = env.boolean("AGENTX_BLOCK_PRIVATE_URLS")

@@ -45,6 +45,17 @@ def test_no_price_is_none_never_zero():
 
 
 @pytest.mark.django_db
+def test_a_dated_snapshot_costs_what_its_base_name_does_unless_it_has_a_row():
+    add_price("gpt-4o-mini", 0, (1.0, 2.0, None, None))
+    assert price_of("gpt-4o-mini-2024-07-18", 1).input == 1.0
+    assert price_of("gpt-4o-mini-20240718", 1).input == 1.0
+    assert price_of("gpt-4o-mini-audio", 1) is None
+    assert price_of("other-2024-07-18", 1) is None
+    add_price("gpt-4o-mini-2024-07-18", 0, (5.0, 2.0, None, None))
+    assert price_of("gpt-4o-mini-2024-07-18", 1).input == 5.0
+
+
+@pytest.mark.django_db
 def test_an_organizations_own_price_wins_for_it_only(project):
     add_price("m", 0, (1.0, 2.0, None, None))
     add_price("m", 0, (9.0, 9.0, None, None), organization=project.organization)

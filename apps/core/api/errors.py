@@ -6,10 +6,9 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
-from rest_framework.views import set_rollback
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +48,9 @@ def _first_text(detail: Any, field: str | None = None) -> str:
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Turn every exception of an API view into `{ "error": text }` with its status, logging what is our fault."""
+    # Imported late: rest_framework.views imports the settings, which name classes that import this module.
+    from rest_framework.views import set_rollback
+
     set_rollback()
     if isinstance(error, APIError):
         return Response({"error": error.message}, status=error.status_code, headers=error.headers)
@@ -65,8 +67,3 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         return Response({"error": _first_text(error.detail)}, status=error.status_code, headers=headers)
     logger.error("unhandled error in %s", type(context.get("view")).__name__, exc_info=error)
     return Response({"error": "Internal server error"}, status=500)
-
-
-def json_not_found(request: HttpRequest, *args: Any, **kwargs: Any) -> JsonResponse:
-    """The answer for an unknown /api path: JSON, never HTML (source 1:2189-2193)."""
-    return JsonResponse({"error": "Not found"}, status=404)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from apps.core.api.errors import InvalidKey
 from apps.projects.models import Project
 from apps.projects.services.keys import project_for_key
+
+if TYPE_CHECKING:
+    # Not at run time: rest_framework.views loads the settings, which name the classes of this module.
+    from rest_framework.views import APIView
 
 
 class ProjectKeyAuthentication(BaseAuthentication):

@@ -35,7 +35,7 @@ def record(
     server itself; `summary_fields` are names of fields of a request; what does not look like a name is left out.
     """
     kind, actor_id, email = _actor_of(request)
-    names = [name for name in summary_fields if isinstance(name, str) and _FIELD_NAME.fullmatch(name)]
+    names = [name for name in summary_fields if _FIELD_NAME.fullmatch(name) and mask_secrets(name) == name]
     return AuditEvent.objects.create(
         action=action,
         actor_type=actor_type or kind,
@@ -46,7 +46,7 @@ def record(
         ip=_ip_of(request),
         target_type=target_type[:40],
         target_id=mask_secrets(target_id)[:200],
-        summary=mask_secrets(", ".join(names[:_MAX_FIELDS]))[:500],
+        summary=", ".join(names[:_MAX_FIELDS])[:500],
         status=status[:20],
     )
 

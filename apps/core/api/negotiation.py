@@ -1,0 +1,24 @@
+"""The API speaks JSON whatever `Accept` or `?format=` say: a browser's address bar gets JSON too, never a 406."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+
+class AlwaysFirst(BaseContentNegotiation):
+    """Picks the first parser and renderer of the view."""
+
+    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser:
+        """The view's only parser."""
+        return parsers[0]
+
+    def select_renderer(
+        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """The view's only renderer with its media type."""
+        return renderers[0], renderers[0].media_type

@@ -1,0 +1,61 @@
+"""The OpenAPI document at /api/schema/ and the page that shows it at /api/docs/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer
+from drf_spectacular.views import SpectacularSwaggerSplitView
+
+from apps.operations.api import doors
+
+Endpoint = tuple[str, str, str, Callable[..., Any]]
+
+
+class ProjectKeyScheme(OpenApiAuthenticationExtension):
+    """The project key in the `x-api-key` header."""
+
+    target_class = "apps.projects.api.authentication.ProjectKeyAuthentication"
+    name = "projectKey"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """How the key is sent."""
+        return {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The project key"}
+
+
+def add_doors_and_drop_twins(endpoints: list[Endpoint]) -> list[Endpoint]:
+    """Preprocessing hook: adds the routes that answer before Django, and leaves one of each pair of twins.
+
+    Everything under /agent-monitoring answers under /monitor as well; only one of the two can carry the operation id.
+    """
+    paths = {path for path, *_ in endpoints}
+
+    def is_twin(path: str) -> bool:
+        return path.startswith("/api/v1/agent-monitoring/") and (
+            path.replace("/agent-monitoring/", "/monitor/", 1) in paths
+        )
+
+    kept = [item for item in endpoints if not is_twin(item[0])]
+    return kept + [(path, path, method, view) for path, method, view in doors.ENDPOINTS]
+
+
+@lru_cache(maxsize=1)
+def document() -> bytes:
+    """The OpenAPI document as JSON; made once in a process."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
+    return rendered
+
+
+def schema_view(request: HttpRequest) -> HttpResponse:
+    """`GET /api/schema/`."""
+    return HttpResponse(document(), content_type="application/json")
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """Swagger UI from the installed package, with its script in a request of its own (no inline code)."""

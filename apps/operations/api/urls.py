@@ -1,0 +1,10 @@
+"""Routes under /api/v1."""
+
+from django.urls import path
+
+from apps.operations.api import views
+
+urlpatterns = [
+    path("export", views.ManifestView.as_view()),
+    path("export/<str:entity>", views.EntityView.as_view()),
+]

@@ -1,0 +1,390 @@
+"""Reads of traces, sessions and agents. Pages, API and export all come through here.
+
+Lists walk indexes by keyset, totals come from the all-time rollup wherever the filters are its dimensions, and the
+number of queries of each function is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from django.db.models import Sum
+
+from apps.core.ids import LENGTH, time_prefix
+from apps.projects.models import Project
+from apps.tracing.models import Agent, Grain, Rollup, Session, Status, ToolRollup, Traffic
+from apps.tracing.store import reads
+from apps.tracing.store.reads import SpanRow
+from apps.tracing.trajectory import in_order
+
+SOURCES = ("production", "eval", "all")
+UNLABELLED = "other"
+PAGE_DEFAULT = 50
+PAGE_MAX = 100
+
+
+class UnknownCursor(ValueError):
+    """The cursor names no row of the list; the API answers 400."""
+
+
+@dataclass(frozen=True)
+class TraceFilters:
+    """What a trace list is narrowed to. Labels must come folded (trimmed, lower case); "other" finds unlabelled roots.
+
+    `status` is "ok", "error" or "" for both; times are milliseconds since 1970, `since_ms` inclusive and `until_ms`
+    exclusive.
+    """
+
+    search: str = ""
+    frameworks: tuple[str, ...] = ()
+    source: str = "all"
+    agent_id: str = ""
+    model: str = ""
+    status: str = ""
+    since_ms: int | None = None
+    until_ms: int | None = None
+    tool: str = ""
+
+    @property
+    def only_dimensions(self) -> bool:
+        """Whether the rollups can answer how many roots match."""
+        return not self.search and self.since_ms is None and self.until_ms is None
+
+
+@dataclass(frozen=True)
+class TracePage:
+    """A page of roots, newest first. `total` counts all pages; `next_cursor` is None on the last one."""
+
+    rows: list[SpanRow]
+    total: int
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """One listed session with its agent's name. Times are milliseconds since 1970."""
+
+    session_id: str
+    agent_id: str | None
+    agent_name: str | None
+    framework: str | None
+    turn_count: int
+    span_count: int
+    error_count: int
+    total_latency_ms: float
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    simulated: bool
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """Sessions, most recently active first; `total` counts all pages."""
+
+    rows: list[SessionRow] = field(default_factory=list)
+    total: int = 0
+    next_cursor: str | None = None
+
+
+def settle() -> None:
+    """Bring the aggregates up to what is committed; called before any of them is read."""
+    try:
+        from apps.tracing.rollups import settle as fold_pending
+    except ImportError:
+        return
+    fold_pending()
+
+
+# --- Traces
+
+
+def list_traces(
+    project: Project,
+    filters: TraceFilters | None = None,
+    cursor: str | None = None,
+    limit: int = PAGE_DEFAULT,
+    *,
+    preview: int | None = None,
+) -> TracePage:
+    """A page of the project's roots, newest first, after the row `cursor`.
+
+    `limit` is clamped to 1..100. `preview` cuts the JSON text of input and output, for pages that show one line of it.
+    Raises UnknownCursor for a cursor that is no root of this project.
+    """
+    filters = filters or TraceFilters()
+    limit = min(max(limit, 1), PAGE_MAX)
+    if cursor is not None and not (len(cursor) == LENGTH and reads.is_root_of(project.pk, cursor)):
+        raise UnknownCursor(cursor)
+    settle()
+    total = count_traces(project, filters)
+    if total == 0:
+        return TracePage([], 0)
+    select = reads.LISTED if preview is None else reads.columns(preview=preview)
+    if filters.tool:
+        rows = _roots_with_tool(project, filters, cursor, limit + 1, select)
+    else:
+        where, params = _conditions(project, filters)
+        rows = reads.roots(project.pk, where, params, before=cursor, limit=limit + 1, select=select)
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return TracePage(rows, max(total, len(rows)), rows[-1].id if more else None)
+
+
+def count_traces(project: Project, filters: TraceFilters) -> int:
+    """How many roots match, over all pages. Callers settle first."""
+    if filters.tool and filters.only_dimensions:
+        tools = ToolRollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, tool=filters.tool)
+        return _dimensions(tools, filters).aggregate(n=Sum("roots"))["n"] or 0
+    if filters.tool:
+        return len(_roots_with_tool(project, filters, None, None, reads.LIGHT))
+    if filters.only_dimensions:
+        rows = Rollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, is_root=True)
+        return _dimensions(rows, filters).aggregate(n=Sum("spans"))["n"] or 0
+    where, params = _conditions(project, filters)
+    return reads.count_roots(project.pk, where, params)
+
+
+def _dimensions(rows: Any, filters: TraceFilters) -> Any:
+    """A rollup queryset narrowed to the filters that are its dimensions."""
+    if filters.source == "production":
+        rows = rows.filter(traffic__in=(Traffic.PRODUCTION, Traffic.UNMONITORED))
+    elif filters.source == "eval":
+        rows = rows.filter(traffic=Traffic.EVAL_RUN)
+    if filters.frameworks:
+        wanted = [*filters.frameworks, ""] if UNLABELLED in filters.frameworks else list(filters.frameworks)
+        rows = rows.filter(framework__in=wanted)
+    if filters.agent_id:
+        rows = rows.filter(agent_id=filters.agent_id)
+    if filters.model:
+        rows = rows.filter(model=filters.model)
+    if filters.status:
+        rows = rows.filter(status=Status.ERROR if filters.status == "error" else Status.OK)
+    return rows
+
+
+def _conditions(project: Project, filters: TraceFilters) -> tuple[str, list[Any]]:
+    """The filters as SQL over the columns of one span row."""
+    parts: list[str] = []
+    params: list[Any] = []
+
+    def add(sql: str, *values: Any) -> None:
+        parts.append(sql)
+        params.extend(values)
+
+    if filters.source == "production":
+        add("traffic <> %s", Traffic.EVAL_RUN.value)
+    elif filters.source == "eval":
+        add("traffic = %s", Traffic.EVAL_RUN.value)
+    if filters.frameworks:
+        marks = ", ".join(["%s"] * len(filters.frameworks))
+        unlabelled = " OR framework IS NULL" if UNLABELLED in filters.frameworks else ""
+        add(f"(framework IN ({marks}){unlabelled})", *filters.frameworks)
+    if filters.agent_id:
+        add("agent_id = %s", filters.agent_id)
+    if filters.model:
+        add("model = %s", filters.model)
+    if filters.status:
+        add("status = %s", (Status.ERROR if filters.status == "error" else Status.OK).value)
+    if filters.since_ms is not None:
+        add("id >= %s", time_prefix(filters.since_ms))
+    if filters.until_ms is not None:
+        add("id < %s", time_prefix(filters.until_ms))
+    if filters.search:
+        sql, values = _search(project, filters.search)
+        add(sql, *values)
+    return " AND ".join(parts), params
+
+
+def _search(project: Project, text: str) -> tuple[str, Sequence[Any]]:
+    from apps.tracing.search import matching
+
+    return matching(project, text)
+
+
+class _Named(msgspec.Struct):
+    name: Any = None
+
+
+_tool_names = msgspec.json.Decoder(list[_Named])
+
+
+def names_tool(tool_calls: str | None, tool: str) -> bool:
+    """Whether the JSON list of tool calls has an entry of that name."""
+    try:
+        return any(call.name == tool for call in _tool_names.decode(tool_calls or "[]"))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def _roots_with_tool(
+    project: Project, filters: TraceFilters, before: str | None, limit: int | None, select: str
+) -> list[SpanRow]:
+    """Roots whose tool calls name `filters.tool`; candidates are read in chunks, newest first."""
+    where, params = _conditions(project, replace(filters, tool=""))
+    where = f"{where} AND tool_count > 0" if where else "tool_count > 0"
+    select = select.replace("NULL AS tool_calls", "tool_calls")
+    found: list[SpanRow] = []
+    chunk = 200
+    while True:
+        rows = reads.roots(project.pk, where, params, before=before, limit=chunk, select=select)
+        for row in rows:
+            if names_tool(row.tool_calls, filters.tool):
+                found.append(row)
+                if limit is not None and len(found) >= limit:
+                    return found
+        if len(rows) < chunk:
+            return found
+        before = rows[-1].id
+
+
+def get_span(project: Project, span_id: str) -> SpanRow | None:
+    """One row of the project by its id, root or child, with its payloads; None when there is none."""
+    return reads.one(project.pk, span_id) if len(span_id) == LENGTH else None
+
+
+def trace_tree(project: Project, root_id: str, payloads: bool = True) -> list[SpanRow]:
+    """The root and every row below it, in the order they began; empty for an unknown root.
+
+    Rows that hang on a span which was never stored cannot be traced to a root; those of the root's session that began
+    between this root and the session's next one are taken to be its own.
+    """
+    select = reads.columns(payloads=payloads)
+    root = get_span(project, root_id)
+    if root is None:
+        return []
+    rows = [root, *reads.of_tree(project.pk, root_id, select=select)]
+    if root.session_id is not None and root.parent_span_id is None:
+        orphans = reads.rootless_of_session(project.pk, root.session_id, select=select)
+        if orphans:
+            starts = reads.root_starts_of_session(project.pk, root.session_id)
+            rows += [row for row in orphans if _root_at(starts, row) == root_id]
+    return in_order(rows)
+
+
+def _root_at(starts: list[tuple[str, int]], row: SpanRow) -> str | None:
+    """The id of the last root that began no later than the row; the first root when all began later."""
+    began = row.start_ns if row.start_ns is not None else row.created_ms * 1_000_000
+    found = starts[0][0] if starts else None
+    for root_id, start in starts:
+        if start > began:
+            break
+        found = root_id
+    return found
+
+
+def framework_labels(project: Project) -> list[tuple[str, int]]:
+    """(label, number of roots) of every framework label seen, most frequent first; "" stands for unlabelled."""
+    settle()
+    rows = (
+        Rollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, is_root=True)
+        .values("framework")
+        .annotate(n=Sum("spans"))
+    )
+    return sorted(((row["framework"], row["n"]) for row in rows if row["n"] > 0), key=lambda item: (-item[1], item[0]))
+
+
+def count_spans(project: Project) -> int:
+    """How many rows the project has, roots and children."""
+    settle()
+    rows = Rollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0)
+    return rows.aggregate(n=Sum("spans"))["n"] or 0
+
+
+# --- Sessions
+
+
+def session_spans(project: Project, session_id: str, payloads: bool = True) -> list[SpanRow]:
+    """Every row of a session, roots and children, in the order they began; empty for an unknown session."""
+    return in_order(reads.of_session(project.pk, session_id, select=reads.columns(payloads=payloads)))
+
+
+def list_sessions(
+    project: Project,
+    since_ms: int | None = None,
+    limit: int = PAGE_DEFAULT,
+    cursor: str | None = None,
+    search: str = "",
+) -> SessionPage:
+    """Sessions with production rows, most recently active first, active at or after `since_ms`.
+
+    `search` is looked for inside the session id. Raises UnknownCursor for text that was no `next_cursor`.
+    """
+    settle()
+    rows = Session.objects.filter(project=project, span_count__gt=0)
+    if since_ms is not None:
+        rows = rows.filter(last_ms__gte=since_ms)
+    if search:
+        rows = rows.filter(session_id__icontains=search)
+    total = rows.count()
+    if cursor is not None:
+        last_ms, pk = _session_cursor(cursor)
+        # A row comparison, which both databases answer from the index.
+        rows = rows.filter(last_ms__lte=last_ms).exclude(last_ms=last_ms, id__gte=pk)
+    page = list(rows.order_by("-last_ms", "-id")[: limit + 1])
+    more = len(page) > limit
+    page = page[:limit]
+    names = _agent_names([row.agent_id for row in page])
+    following = f"{page[-1].last_ms}.{page[-1].pk}" if more else None
+    return SessionPage([_session_row(row, names) for row in page], total, following)
+
+
+def get_session(project: Project, session_id: str) -> SessionRow | None:
+    """The aggregate of one session, or None when it has no rows."""
+    settle()
+    row = Session.objects.filter(project=project, session_id=session_id).first()
+    return _session_row(row, _agent_names([row.agent_id])) if row else None
+
+
+def _session_cursor(text: str) -> tuple[int, int]:
+    last_ms, _, pk = text.partition(".")
+    if len(last_ms) > 18 or len(pk) > 18:
+        raise UnknownCursor(text)
+    try:
+        return int(last_ms), int(pk)
+    except ValueError:
+        raise UnknownCursor(text) from None
+
+
+def _agent_names(ids: list[str | None]) -> dict[str, str]:
+    wanted = {item for item in ids if item}
+    return dict(Agent.objects.filter(id__in=wanted).values_list("id", "name")) if wanted else {}
+
+
+def _session_row(row: Session, names: dict[str, str]) -> SessionRow:
+    return SessionRow(
+        session_id=row.session_id,
+        agent_id=row.agent_id,
+        agent_name=names.get(row.agent_id or ""),
+        framework=row.framework,
+        turn_count=row.turn_count,
+        span_count=row.span_count,
+        error_count=row.error_count,
+        total_latency_ms=row.total_latency_ms,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost_usd=row.cost_usd,
+        simulated=row.simulated,
+        first_ms=row.first_ms,
+        last_ms=row.last_ms,
+    )
+
+
+# --- Agents
+
+
+def list_agents(project: Project) -> list[Agent]:
+    """The project's agents with their profiles, by name, equal names oldest first (source 1:1904-1927)."""
+    agents = Agent.objects.filter(project=project).select_related("profile")
+    # Sorted here, as the order of text differs between databases and their locales.
+    return sorted(agents, key=lambda agent: (agent.name, agent.created_at, agent.pk))
+
+
+def get_agent(project: Project, agent_id: str) -> Agent | None:
+    """One agent of the project with its profile, or None."""
+    return Agent.objects.filter(project=project, id=agent_id).select_related("profile").first()

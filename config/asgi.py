@@ -1,0 +1,245 @@
+"""The router of the one server process: who answers a request, and what holds for every request.
+
+Raw ASGI callables answer where speed or long connections matter (ingest, OTLP, /health, /metrics, server-sent
+events); everything else is Django as WSGI in a bounded pool of permanent threads. What Django's middleware would do
+for all of them alike happens here, once: request id, rate limit and its headers, the size of bodies, the shape of an
+error nobody caught, the end of everything at shutdown.
+
+    from the URL table: POST /api/v1/ingest/traces, POST /api/v1/otel/v1/traces, /health, /metrics, /live/traces -> here
+    all others -> config/urls.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import django
+from django.apps import apps as django_apps
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+if not django_apps.ready:
+    django.setup()
+
+from django.conf import settings
+
+from apps.core import ratelimit
+from apps.core.ids import new_id
+from apps.core.logs import request_id
+from config.bridge import Bridge, Message, Receive, Send
+from config.live import LiveTraces
+from config.wsgi import application as django_wsgi
+
+logger = logging.getLogger("agentx.http")
+
+Scope = dict[str, Any]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+# Threads that run Django. Each holds one database connection for as long as the process lives.
+WEB_THREADS = 8
+# How long a client may take to send its body.
+BODY_TIMEOUT_SECONDS = 60.0
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
+
+
+class BodyTooLarge(Exception):
+    """The body exceeds the limit."""
+
+
+class Router:
+    """The ASGI application; one instance a process."""
+
+    def __init__(self) -> None:
+        self._bridge = Bridge(django_wsgi, workers=WEB_THREADS)
+        self._background: Any = None
+        self._raw: dict[tuple[str, str], App] = {}
+        self._live = LiveTraces()
+
+    def _routes(self) -> dict[tuple[str, str], App]:
+        """The raw doors, by method and path."""
+        from apps.operations import http as operations
+
+        routes: dict[tuple[str, str], App] = {
+            ("GET", "/health"): operations.health,
+            ("HEAD", "/health"): operations.health,
+            ("GET", "/metrics"): operations.metrics,
+            ("GET", "/live/traces"): self._live,
+        }
+        for method, path, module, name in (
+            ("POST", "/api/v1/ingest/traces", "apps.tracing.ingest.http", "traces"),
+            ("POST", "/api/v1/otel/v1/traces", "apps.tracing.otlp.http", "receiver"),
+        ):
+            if importlib.util.find_spec(module.rpartition(".")[0]) and importlib.util.find_spec(module):
+                routes[method, path] = getattr(importlib.import_module(module), name)
+        return routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one scope of the ASGI server."""
+        kind = scope["type"]
+        if kind == "http":
+            await self._http(scope, receive, send)
+        elif kind == "lifespan":
+            await self._lifespan(receive, send)
+        elif kind == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        given, forwarded = _headers(scope)
+        identity = given or new_id()
+        request_id.set(identity)
+        extra = [(b"x-request-id", identity.encode())]
+        surface = ratelimit.surface_of(path)
+        allowed = True
+        if surface is not None:
+            client = scope.get("client")
+            peer = ratelimit.client_ip(client[0] if client else "", forwarded)
+            allowed, limits = ratelimit.hit(surface, peer)
+            extra += [(name.lower().encode(), value.encode()) for name, value in limits]
+        started = False
+        status = 0
+        begin = time.perf_counter()
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started, status
+            if message["type"] == "http.response.start":
+                started, status = True, message["status"]
+                message = {**message, "headers": [*message.get("headers", ()), *extra]}
+            await send(message)
+
+        try:
+            if not allowed:
+                await _answer(send_with_headers, 429, ratelimit.REFUSAL)
+            else:
+                raw = self._raw.get((scope["method"], path))
+                if raw is not None:
+                    await raw(scope, receive, send_with_headers)
+                else:
+                    await self._django(scope, receive, send_with_headers)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            # The last line of defence for the raw doors; Django's own errors were answered by Django.
+            logger.exception("unhandled error", extra={"method": scope["method"], "path": path})
+            if not started:
+                await _answer(send_with_headers, 500, {"error": "Internal server error"})
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "request",
+                extra={
+                    "method": scope["method"],
+                    "path": path,
+                    "status": status,
+                    "duration_ms": round((time.perf_counter() - begin) * 1000, 1),
+                },
+            )
+
+    async def _django(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body on the event loop, so that a slow upload holds no thread, then let a thread answer."""
+        body = b""
+        if scope["method"] not in ("GET", "HEAD"):
+            try:
+                async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+                    body_or_gone = await _read_body(scope, receive, settings.MAX_BODY_BYTES)
+            except BodyTooLarge:
+                await _answer(send, 413, {"error": "Request body is larger than 10 MB"}, close=True)
+                return
+            except TimeoutError:
+                await _answer(send, 408, {"error": "Request body did not arrive in time"}, close=True)
+                return
+            if body_or_gone is None:
+                return
+            body = body_or_gone
+        await self._bridge(scope, body, receive, send)
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            self._raw = self._routes()
+            from config.background import Background
+
+            self._background = Background()
+            await self._background.start()
+        except Exception as error:
+            logger.exception("the server could not start")
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.begin_stop()
+        try:
+            await self._background.stop()
+            self._bridge.close()
+        except Exception as error:
+            logger.exception("the server did not stop cleanly")
+            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def after_start(self, *, demo: bool = False) -> None:
+        """Called once the port answers: start what may be late."""
+        if self._background is not None:
+            self._background.after_start(demo=demo)
+
+    def begin_stop(self) -> None:
+        """Called at the first sign of the end: long connections finish now, so that the drain does not wait on them."""
+        self._live.stop()
+        if self._background is not None:
+            self._background.begin_stop()
+
+
+def _headers(scope: Scope) -> tuple[str | None, str | None]:
+    """The usable x-request-id and the X-Forwarded-For of a request."""
+    identity = forwarded = None
+    for name, value in scope["headers"]:
+        if name == b"x-forwarded-for":
+            text = value.decode("latin-1")
+            forwarded = f"{forwarded},{text}" if forwarded else text
+        elif name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            identity = value.decode()
+    return identity, forwarded
+
+
+async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
+    """The whole body; None when the client left before its end. Raises BodyTooLarge."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > limit:
+            raise BodyTooLarge
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise BodyTooLarge
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+async def _answer(send: Send, status: int, content: Any, *, close: bool = False) -> None:
+    body = json.dumps(content, ensure_ascii=False).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if close:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+application = Router()

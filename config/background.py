@@ -1,0 +1,83 @@
+"""Everything that lives as long as the server process: writer, gRPC receiver, embedded worker, demo loader."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import logging
+import threading
+from typing import Any
+
+from django.conf import settings
+
+from config import env
+from config.embedded import EmbeddedWorker
+
+logger = logging.getLogger("agentx.server")
+
+
+def _part(path: str) -> Any:
+    """A module of a part that may not be installed; None when it is missing."""
+    parent = path.rpartition(".")[0]
+    if importlib.util.find_spec(parent) is None or importlib.util.find_spec(path) is None:
+        return None
+    return importlib.import_module(path)
+
+
+class Background:
+    """Starts and stops, in order: the writer first up and last down."""
+
+    def __init__(self) -> None:
+        self._pipeline: Any = None
+        self._grpc: Any = None
+        self._worker: EmbeddedWorker | None = None
+
+    async def start(self) -> None:
+        """Bring up what a request needs; raises when the server cannot serve without it."""
+        self._pipeline = _part("apps.tracing.ingest.pipeline")
+        if self._pipeline is not None:
+            await _call(self._pipeline.start)
+
+    def after_start(self, *, demo: bool) -> None:
+        """What may be late: it costs the first answer nothing."""
+        if env.boolean("AGENTX_WORKER") and not settings.AGENTX_CHILD_PROCESS:
+            self._worker = EmbeddedWorker()
+            self._worker.start()
+        if demo:
+            threading.Thread(target=_load_demo, name="demo", daemon=True).start()
+
+    def begin_stop(self) -> None:
+        """Tell the children early; they stop while requests drain."""
+        if self._worker is not None:
+            self._worker.begin_stop()
+
+    async def stop(self) -> None:
+        """Flush and end everything; every step is bounded in time."""
+        if self._grpc is not None:
+            await _call(self._grpc.stop)
+        if self._pipeline is not None:
+            await _call(self._pipeline.stop)
+        if self._worker is not None:
+            await asyncio.to_thread(self._worker.stop)
+
+
+async def _call(function: Any) -> None:
+    """Call a start or stop function, plain (in a thread: it may wait) or async."""
+    if asyncio.iscoroutinefunction(function):
+        await function()
+    else:
+        await asyncio.to_thread(function)
+
+
+def _load_demo() -> None:
+    from django.core.management import call_command
+    from django.core.management.base import CommandError
+    from django.db import DatabaseError, connections
+
+    try:
+        call_command("load_demo")
+    except (CommandError, DatabaseError, OSError, ValueError):
+        logger.exception("the demo project could not be loaded")
+    finally:
+        connections.close_all()

@@ -155,8 +155,12 @@ class Session(models.Model):
     total_latency_ms = models.FloatField(default=0)
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)
-    cost_usd = models.FloatField(null=True)
+    cost_usd = models.FloatField(null=True, help_text="Null when no row of it has a price.")
+    priced = models.IntegerField(default=0, help_text="Rows whose cost is known.")
     simulated = models.BooleanField(default=False)
+    first_turn_id = models.CharField(
+        max_length=21, null=True, help_text="Earliest root: agent and framework are those of this row."
+    )
     first_ms = models.BigIntegerField()
     last_ms = models.BigIntegerField(help_text="End of activity by the rows' own times.")
     stored_ms = models.BigIntegerField(help_text="When its last new row was stored.")

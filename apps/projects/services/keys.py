@@ -50,6 +50,14 @@ def forget_cached_keys_now_and_on_commit() -> None:
     transaction.on_commit(forget_cached_keys)
 
 
+def cached_project(key: str) -> tuple[bool, Project | None]:
+    """Whether the cache knows the key, and what it opens; for callers that must not wait for the database."""
+    cached = _cache.get(key)
+    if cached is not None and cached[0] > time.monotonic():
+        return True, cached[1]
+    return False, None
+
+
 def project_for_key(key: str) -> Project | None:
     """The live project a key opens, or None; its `key_id` names the key. Unknown keys are cached too, bounded."""
     now = time.monotonic()

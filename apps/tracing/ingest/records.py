@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+
+
+class ToolCall(msgspec.Struct, gc=False):
+    """What the pipeline reads of one entry of `toolCalls`; the entry itself is stored verbatim."""
+
+    name: Any = None
+    success: Any = None
+
+
+class Meta(msgspec.Struct, gc=False):
+    """What the pipeline reads of `metadata`."""
+
+    kind: Any = None
+    simulated: Any = None
 
 
 class SpanIn(msgspec.Struct, kw_only=True):
@@ -10,7 +26,9 @@ class SpanIn(msgspec.Struct, kw_only=True):
 
     Payload members (`input` .. `performance_summary`) are JSON text in UTF-8, kept as the bytes that came; None means
     absent. Counts, latency and the start may be anything their JSON type allows: the pipeline clamps negatives to 0,
-    folds `kind` and `framework`, cuts oversized payloads and replaces what the store cannot hold.
+    folds `kind` and `framework`, cuts oversized payloads and replaces what the store cannot hold. `start_ns` may be
+    the text of a whole number; any other text is ignored. `tools` and `meta` may be left out: they are read from
+    `tool_calls` and `metadata` then.
     """
 
     name: str
@@ -24,7 +42,7 @@ class SpanIn(msgspec.Struct, kw_only=True):
     source: str | None = None
     error: str | None = None
     latency_ms: float | None = None
-    start_ns: int | None = None
+    start_ns: int | str | float | None = None
     input_tokens: float | None = None
     output_tokens: float | None = None
     cache_read_tokens: float | None = None
@@ -36,6 +54,8 @@ class SpanIn(msgspec.Struct, kw_only=True):
     tool_calls: bytes | None = None
     metadata: bytes | None = None
     performance_summary: bytes | None = None
+    tools: list[ToolCall] | None = None
+    meta: Meta | None = None
 
 
 class Stored(msgspec.Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""Aggregates as sums of signed contributions: see contributions.py (what a row adds), fold.py (how sums are kept)."""

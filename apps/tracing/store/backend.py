@@ -1,0 +1,65 @@
+"""What the write side needs of a database; one implementation for SQLite, one for Postgres.
+
+All methods run on the calling thread's Django connection, inside a transaction that `transaction()` opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from django.db import connection
+
+from apps.tracing.store.rows import Row
+
+# An operational event: id, project, trace, agent, key, time in milliseconds.
+Event = tuple[str, int, str, str | None, str, int]
+
+
+class Backend(Protocol):
+    """The interface of a span store's write side."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A write transaction that commits durably on exit."""
+
+    def lock_projects(self, project_ids: Sequence[int]) -> None:
+        """Make this transaction the only writer of these projects' spans until it ends; ids in ascending order."""
+
+    def find_span_ids(self, project_id: int, span_ids: Sequence[str]) -> dict[str, str]:
+        """Row ids of those span ids that are stored."""
+
+    def load_by_span_ids(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored rows by their span ids, without payloads."""
+
+    def load_by_parents(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored direct children of these span ids, without payloads."""
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Insert new rows, and make roots findable by their words."""
+
+    def update_links(self, rows: Sequence[Row]) -> None:
+        """Write the columns a later arrival may change."""
+
+    def insert_events(self, events: Sequence[Event]) -> None:
+        """Insert operational events."""
+
+    def insert_journal(self, payload: bytes) -> None:
+        """Insert the batch's contributions."""
+
+    def load_rows(self, where: str, params: Sequence[object], limit: int) -> list[Row]:
+        """Whole rows, payloads included, by a condition with %s placeholders; for deletion and re-pricing."""
+
+    def delete_rows(self, rows: Sequence[Row]) -> None:
+        """Delete whole rows with their words and events."""
+
+
+def backend() -> Backend:
+    """The implementation for the default connection."""
+    if connection.vendor == "postgresql":
+        from apps.tracing.store.postgres import POSTGRES
+
+        return POSTGRES
+    from apps.tracing.store.sqlite import SQLITE
+
+    return SQLITE

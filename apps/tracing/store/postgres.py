@@ -1,0 +1,148 @@
+"""The write side on Postgres: COPY into daily partitions, identities and links in one narrow table beside them.
+
+A partitioned table cannot hold a unique key without its partition key, and looking for a parent or a replay must not
+visit every partition. `tracing_spanlink` (id, project, span id, parent's span id) answers both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import connection, transaction
+
+from apps.tracing.ingest.normalize import stored_tools
+from apps.tracing.search import row_tokens
+from apps.tracing.store.backend import Event
+from apps.tracing.store.rows import COLUMNS, CORE_COLUMNS, LINK_COLUMNS, Row, column_values, link_values
+
+# First key of the advisory locks; the second is the project.
+LOCK_SPACE = 0x61677478
+
+_COPY = f"COPY tracing_span ({', '.join(COLUMNS)}) FROM STDIN"
+_COPY_LINKS = "COPY tracing_spanlink (id, project_id, span_id, parent_span_id) FROM STDIN"
+_COPY_WORDS = "COPY tracing_spansearch (span_id, project_id, body) FROM STDIN"
+_LOAD = (
+    f"SELECT {', '.join('s.' + name for name in CORE_COLUMNS)},"
+    " CASE WHEN s.parent_span_id IS NULL AND s.tool_count > 0 THEN s.tool_calls END"
+    " FROM tracing_spanlink l JOIN tracing_span s ON s.id = l.id WHERE l.project_id = %s AND "
+)
+_LOAD_BY_SPAN_IDS = _LOAD + "l.span_id = ANY(%s)"
+_LOAD_BY_PARENTS = _LOAD + "l.parent_span_id = ANY(%s)"
+_FIND = "SELECT span_id, id FROM tracing_spanlink WHERE project_id = %s AND span_id = ANY(%s)"
+_UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = %s' for name in LINK_COLUMNS)} WHERE id = %s"
+_INSERT_EVENT = (
+    "INSERT INTO tracing_operationalevent (id, project_id, trace_id, agent_id, key, created_ms)"
+    " VALUES (%s,%s,%s,%s,%s,%s)"
+)
+
+
+def _raw() -> psycopg.Connection[Any]:
+    connection.ensure_connection()
+    return connection.connection  # type: ignore[no-any-return]
+
+
+def _cursor() -> psycopg.Cursor[Any]:
+    """A plain server-side-binding cursor: prepares what repeats."""
+    return psycopg.Cursor(_raw())
+
+
+class Postgres:
+    """See apps.tracing.store.backend.Backend."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction."""
+        with transaction.atomic():
+            yield
+
+    def lock_projects(self, project_ids: Sequence[int]) -> None:
+        """Take the advisory write lock of every project until the transaction ends."""
+        with _cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock(%s, p) FROM unnest(%s::int[]) AS p", (LOCK_SPACE, list(project_ids))
+            )
+
+    def find_span_ids(self, project_id: int, span_ids: Sequence[str]) -> dict[str, str]:
+        """Row ids of stored span ids."""
+        if not span_ids:
+            return {}
+        with _cursor() as cursor:
+            return dict(cursor.execute(_FIND, (project_id, list(span_ids))).fetchall())
+
+    def load_by_span_ids(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored rows by span id."""
+        with _cursor() as cursor:
+            return [_row(values) for values in cursor.execute(_LOAD_BY_SPAN_IDS, (project_id, list(span_ids)))]
+
+    def load_by_parents(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored children by their parents' span ids."""
+        with _cursor() as cursor:
+            return [_row(values) for values in cursor.execute(_LOAD_BY_PARENTS, (project_id, list(span_ids)))]
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Copy rows, their links, and the words of roots."""
+        with _cursor() as cursor:
+            with cursor.copy(_COPY) as copy:
+                for row in rows:
+                    copy.write_row(column_values(row))
+            linked = [row for row in rows if row.span_id is not None or row.parent_span_id is not None]
+            if linked:
+                with cursor.copy(_COPY_LINKS) as copy:
+                    for row in linked:
+                        copy.write_row((row.id, row.project_id, row.span_id, row.parent_span_id))
+            roots = [row for row in rows if row.parent_span_id is None]
+            if roots:
+                with cursor.copy(_COPY_WORDS) as copy:
+                    for row in roots:
+                        copy.write_row((row.id, row.project_id, "'" + "' '".join(row_tokens(row)) + "'"))
+
+    def update_links(self, rows: Sequence[Row]) -> None:
+        """Write changed links, sums and costs."""
+        with _cursor() as cursor:
+            cursor.executemany(_UPDATE, [link_values(row) for row in rows])
+
+    def insert_events(self, events: Sequence[Event]) -> None:
+        """Insert operational events."""
+        if events:
+            with _cursor() as cursor:
+                cursor.executemany(_INSERT_EVENT, events)
+
+    def insert_journal(self, payload: bytes) -> None:
+        """Insert one journal row."""
+        with _cursor() as cursor:
+            cursor.execute("INSERT INTO tracing_rollupjournal (payload) VALUES (%s)", (payload,))
+
+    def load_rows(self, where: str, params: Sequence[object], limit: int) -> list[Row]:
+        """Whole rows in the order of their ids."""
+        sql = f"SELECT {', '.join(COLUMNS)} FROM tracing_span WHERE {where} ORDER BY id LIMIT {int(limit)}"
+        rows = []
+        with _cursor() as cursor:
+            for values in cursor.execute(sql.encode(), tuple(params)):
+                row = Row(*values)
+                if row.parent_span_id is None:
+                    row.tools = stored_tools(row.tool_calls)
+                rows.append(row)
+        return rows
+
+    def delete_rows(self, rows: Sequence[Row]) -> None:
+        """Delete rows, their links, words and events."""
+        ids = [row.id for row in rows]
+        roots = [row.id for row in rows if row.parent_span_id is None]
+        with _cursor() as cursor:
+            cursor.execute("DELETE FROM tracing_spansearch WHERE span_id = ANY(%s)", (roots,))
+            cursor.execute("DELETE FROM tracing_operationalevent WHERE trace_id = ANY(%s)", (roots,))
+            cursor.execute("DELETE FROM tracing_spanlink WHERE id = ANY(%s)", (ids,))
+            cursor.execute("DELETE FROM tracing_span WHERE id = ANY(%s)", (ids,))
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    row = Row(*values[:-1])
+    if values[-1]:
+        row.tools = stored_tools(values[-1])
+    return row
+
+
+POSTGRES = Postgres()

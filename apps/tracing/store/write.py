@@ -1,0 +1,212 @@
+"""Storing a batch of rows: replays, quota, agents, trees, costs, and what the batch adds to the aggregates.
+
+`store_rows` runs inside one transaction of the calling thread's connection and under the write lock of the projects
+concerned (SQLite: the immediate transaction; Postgres: an advisory lock per project), so parallel processes never
+miss each other's parents, children, agents or replays. Everything that changes span rows goes through here or through
+`apps.tracing.store.changes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from django.conf import settings
+
+from apps.core.ids import new_id
+from apps.tracing.ingest.errors import QUOTA_REACHED
+from apps.tracing.ingest.normalize import first_failed_tool, price_own, price_row
+from apps.tracing.ingest.records import Stored
+from apps.tracing.models import Outcome, Traffic
+from apps.tracing.rollups.contributions import Batch
+from apps.tracing.store import agents, quota
+from apps.tracing.store.backend import Backend, backend
+from apps.tracing.store.rows import Row
+
+_PRODUCTION, _UNMONITORED = int(Traffic.PRODUCTION), int(Traffic.UNMONITORED)
+_EVENT_KEYS = {
+    int(Outcome.TRACE_ERROR): "agent-trace-error",
+    int(Outcome.EMPTY_RESPONSE): "empty-agent-response",
+}
+
+
+class Written(msgspec.Struct):
+    """The result of one batch: an answer for each row in order, and the rows that are new in the store."""
+
+    answers: list[Stored]
+    new: list[Row]
+    deduped: int
+
+
+def store_rows(rows: list[Row]) -> Written:
+    """Store the rows; call it inside a transaction (`backend().transaction()`)."""
+    store = backend()
+    by_project: dict[int, list[int]] = {}
+    for position, row in enumerate(rows):
+        by_project.setdefault(row.project_id, []).append(position)
+    store.lock_projects(sorted(by_project))
+    answers: list[Stored | None] = [None] * len(rows)
+    contributions = Batch()
+    new: list[Row] = []
+    touched: list[Row] = []
+    deduped = 0
+    for project_id, positions in by_project.items():
+        accepted: list[Row] = []
+        stored_ids = store.find_span_ids(
+            project_id, [sid for position in positions if (sid := rows[position].span_id) is not None]
+        )
+        seen: dict[str, str] = {}
+        allowance = quota.Allowance(project_id) if settings.QUOTA_TRACES_PER_DAY is not None else None
+        for position in positions:
+            row = rows[position]
+            span_id = row.span_id
+            if span_id is not None:
+                known = stored_ids.get(span_id) or seen.get(span_id)
+                if known is not None:
+                    answers[position] = Stored(known, True)
+                    deduped += 1
+                    continue
+            if allowance is not None and row.parent_span_id is None and not allowance.take():
+                answers[position] = Stored(refused=QUOTA_REACHED.format(limit=allowance.limit))
+                continue
+            if span_id is not None:
+                seen[span_id] = row.id
+            answers[position] = Stored(row.id)
+            accepted.append(row)
+        if allowance is not None:
+            allowance.save()
+        if accepted:
+            agents.resolve(project_id, [row for row in accepted if row.parent_span_id is None])
+            touched += _link(store, project_id, accepted, contributions)
+            new += accepted
+    if new:
+        store.insert(new)
+        if touched:
+            store.update_links(touched)
+        roots = [row for row in new if row.parent_span_id is None]
+        if roots:
+            store.insert_events([event for row in roots if (event := _event(row)) is not None])
+        store.insert_journal(contributions.encode())
+    return Written([answer for answer in answers if answer is not None], new, deduped)
+
+
+def _event(row: Row) -> tuple[str, int, str, str | None, str, int] | None:
+    """The operational event of a checked root that failed: one, by the order of Outcome (source 1:7174-7180)."""
+    if not row.outcome:
+        return None
+    key = _EVENT_KEYS.get(row.outcome) or f"agent-tool-failure:{first_failed_tool(row.tool_calls)}"
+    return (new_id(row.created_ms), row.project_id, row.id, row.agent_id, key[:240], row.created_ms)
+
+
+def _link(store: Backend, project_id: int, new: list[Row], contributions: Batch) -> list[Row]:
+    """Place new rows in their trees, in any order of arrival; returns the stored rows that changed.
+
+    Contributions of the new rows are added; those of changed rows are replaced.
+    """
+    by_span_id: dict[str, Row] = {row.span_id: row for row in new if row.span_id is not None}
+    absent = {
+        row.parent_span_id for row in new if row.parent_span_id is not None and row.parent_span_id not in by_span_id
+    }
+    before: dict[str, Row] = {}  # stored rows as they were, by id
+    stored: dict[str, Row] = {}  # the same rows as they become
+
+    def adopt_loaded(loaded: Iterable[Row]) -> list[Row]:
+        result = []
+        for row in loaded:
+            known = stored.get(row.id)
+            if known is None:
+                before[row.id] = row
+                known = stored[row.id] = msgspec.structs.replace(row)
+            result.append(known)
+        return result
+
+    parents = dict(by_span_id)
+    if absent:
+        for row in adopt_loaded(store.load_by_span_ids(project_id, list(absent))):
+            if row.span_id is not None:
+                parents[row.span_id] = row
+    kids: dict[str, list[Row]] = {}
+    for row in new:
+        if row.parent_span_id is not None:
+            kids.setdefault(row.parent_span_id, []).append(row)
+    orphans = adopt_loaded(store.load_by_parents(project_id, list(by_span_id))) if by_span_id else []
+    expanded = set(by_span_id)
+    for child in orphans:
+        kids.setdefault(child.parent_span_id or "", []).append(child)
+
+    # Sums of direct children: new children add to parents new or stored, stored orphans to new parents.
+    for parent_span_id, children in kids.items():
+        parent = parents.get(parent_span_id)
+        if parent is None:
+            continue
+        parent_is_new = parent.span_id in by_span_id
+        for child in children:
+            if child is parent or (not parent_is_new and child.id in stored):
+                continue
+            parent.child_input_tokens += child.input_tokens or 0
+            parent.child_output_tokens += child.output_tokens or 0
+            parent.child_cache_read_tokens += child.cache_read_tokens or 0
+            parent.child_cache_write_tokens += child.cache_write_tokens or 0
+
+    frontier: list[Row] = []
+    for row in new:
+        if row.parent_span_id is None:
+            row.root_id = row.id
+            if row.session_id is None:
+                row.session_id = f"trace_{row.id}"
+        else:
+            parent = parents.get(row.parent_span_id)
+            if parent is not None and parent is not row:
+                _inherit(row, parent)
+        frontier.append(row)
+    while frontier:
+        unknown = {
+            row.span_id
+            for row in frontier
+            if row.id in stored and row.span_id is not None and row.span_id not in expanded
+        }
+        if unknown:
+            expanded |= unknown
+            for child in adopt_loaded(store.load_by_parents(project_id, list(unknown))):
+                siblings = kids.setdefault(child.parent_span_id or "", [])
+                if all(child is not known for known in siblings):
+                    siblings.append(child)
+        reached: list[Row] = []
+        for row in frontier:
+            if row.span_id is None:
+                continue
+            for child in kids.get(row.span_id, ()):
+                if child is not row and _inherit(child, row):
+                    reached.append(child)
+        frontier = reached
+
+    for row in new:
+        price_row(row)
+        price_own(row)
+        contributions.add(row)
+    changed = []
+    for row_id, row in stored.items():
+        old = before[row_id]
+        if row != old:
+            row.organization_id = new[0].organization_id
+            if row.model is not None:
+                price_own(row)
+            contributions.add(old, -1)
+            contributions.add(row)
+            changed.append(row)
+    return changed
+
+
+def _inherit(child: Row, parent: Row) -> bool:
+    """Give a child what it has from its parent: root, agent, session, and the traffic of unmonitored roots."""
+    changed = False
+    if child.root_id is None and parent.root_id is not None:
+        child.root_id = parent.root_id
+        child.agent_id = parent.agent_id
+        if parent.traffic == _UNMONITORED and child.traffic == _PRODUCTION:
+            child.traffic = _UNMONITORED
+        changed = True
+    if child.session_id is None and parent.session_id is not None:
+        child.session_id = parent.session_id
+        changed = True
+    return changed

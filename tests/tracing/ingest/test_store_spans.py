@@ -1,0 +1,155 @@
+"""Storing spans: identities, trees, sessions, agents, costs and aggregates, as a reader of the tables sees them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.db import connection
+
+from apps.tracing.ingest.pipeline import store_spans
+from apps.tracing.ingest.records import SpanIn
+from apps.tracing.models import Agent, Grain, OperationalEvent, Rollup, Session, Span, ToolRollup
+from apps.tracing.rollups.fold import settle
+
+pytestmark = pytest.mark.django_db
+
+
+def span(name="agent", **fields):
+    """A span whose payload members are given as Python values."""
+    for key in ("input", "output", "tool_calls", "metadata", "performance_summary"):
+        if key in fields:
+            fields[key] = json.dumps(fields[key]).encode()
+    return SpanIn(name=name, **fields)
+
+
+def test_a_root_is_stored_with_agent_session_and_outcome(project):
+    [stored] = store_spans(project, [span("bot", output="hi", input={"q": 1}, input_tokens=10, latency_ms=12.5)])
+    row = Span.objects.get(id=stored.id)
+    assert (row.name, row.root_id, row.kind, row.outcome) == ("bot", row.id, "chain", 0)
+    assert row.session_id == f"trace_{row.id}"
+    assert Agent.objects.get(id=row.agent_id).name == "bot"
+    assert (row.input, row.output) == ('{"q": 1}', '"hi"')
+
+
+def test_a_replay_answers_the_first_id_and_changes_nothing(project):
+    [first] = store_spans(project, [span(span_id="s1", output="one")])
+    [again] = store_spans(project, [span(span_id="s1", output="two")])
+    twice = store_spans(project, [span(span_id="s2"), span(span_id="s2")])
+    assert (again.id, again.deduped) == (first.id, True)
+    assert [item.deduped for item in twice] == [False, True] and twice[0].id == twice[1].id
+    assert Span.objects.get(id=first.id).output == '"one"'
+    settle()
+    assert sum(Rollup.objects.filter(grain=Grain.ALL_TIME).values_list("spans", flat=True)) == 2
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (1, 0, 2)])
+@pytest.mark.parametrize("together", [True, False])
+def test_every_order_of_arrival_gives_the_same_tree(project, order, together):
+    spans = [
+        span("root", span_id="a", session_id="s", input_tokens=100, output_tokens=20),
+        span("tool", span_id="b", parent_span_id="a", input_tokens=100, output_tokens=20, kind="tool"),
+        span("llm", span_id="c", parent_span_id="b", input_tokens=100, output_tokens=20, kind="llm"),
+    ]
+    arrival = [spans[index] for index in order]
+    if together:
+        store_spans(project, arrival)
+    else:
+        for item in arrival:
+            store_spans(project, [item])
+    root = Span.objects.get(span_id="a")
+    assert set(Span.objects.values_list("root_id", "session_id", "agent_id")) == {(root.id, "s", root.agent_id)}
+    settle()
+    totals = Rollup.objects.filter(grain=Grain.ALL_TIME).values_list("input_tokens", "output_tokens")
+    assert (sum(row[0] for row in totals), sum(row[1] for row in totals)) == (100, 20)
+    session = Session.objects.get(session_id="s")
+    assert (session.turn_count, session.span_count, session.input_tokens) == (1, 3, 100)
+    assert set(Rollup.objects.values_list("agent_id", flat=True)) == {root.agent_id}
+
+
+def test_cycles_and_self_parents_are_stored_without_end(project):
+    store_spans(project, [span("x", span_id="x", parent_span_id="y", session_id="q")])
+    store_spans(project, [span("y", span_id="y", parent_span_id="x"), span("z", span_id="z", parent_span_id="z")])
+    assert list(Span.objects.filter(root_id=None).order_by("name").values_list("name", "session_id")) == [
+        ("x", "q"),
+        ("y", "q"),
+        ("z", None),
+    ]
+
+
+def test_tool_calls_failures_and_the_event(project):
+    calls = [{"name": "search", "success": True}, {"name": "refund", "success": False}, {"name": "search"}]
+    [stored] = store_spans(project, [span(tool_calls=calls, error="boom", output="x", latency_ms=100)])
+    row = Span.objects.get(id=stored.id)
+    assert (row.kind, row.tool_count, row.tool_failures, row.outcome) == ("tool", 3, 1, 1)
+    assert OperationalEvent.objects.get().key == "agent-tool-failure:refund"
+    settle()
+    tools = (
+        ToolRollup.objects.filter(grain=Grain.DAY).order_by("tool").values_list("tool", "roots", "calls", "failures")
+    )
+    assert list(tools) == [("refund", 1, 1, 1), ("search", 1, 2, 0)]
+
+
+def test_a_prices_own_tokens_only(project):
+    from django.utils import timezone
+
+    from apps.llm.models import CatalogModel, ModelPrice
+    from apps.llm.pricing import forget
+
+    model = CatalogModel.objects.create(model_id="m", provider="openai", label="m")
+    ModelPrice.objects.create(
+        model=model, valid_from=timezone.now().replace(year=2000), input_per_m=1e6, output_per_m=0
+    )
+    forget()
+    store_spans(project, [span("llm", span_id="l", parent_span_id="r", input_tokens=7, model="m")])
+    store_spans(project, [span("root", span_id="r", input_tokens=10, model="m", session_id="s")])
+    settle()
+    root = Span.objects.get(span_id="r")
+    assert (root.cost_usd, root.own_cost_usd) == (10, 3)
+    assert sum(Rollup.objects.filter(grain=Grain.ALL_TIME).values_list("cost_usd", flat=True)) == 10
+    forget()
+
+
+def test_long_payloads_keep_their_marker_and_small_keys(project, settings):
+    settings.INGEST_MAX_FIELD_CHARS = 100
+    [stored] = store_spans(
+        project,
+        [
+            span(
+                input="ü" * 300,
+                output={"a": "b" * 300},
+                metadata={"promptName": "p", "big": "x" * 500},
+                tool_calls=[{"name": "t", "output": "y" * 500, "success": False}, {"name": "u"}],
+            )
+        ],
+    )
+    row = Span.objects.get(id=stored.id)
+    assert json.loads(row.input) == "ü" * 100 + " [agentx.truncated]"
+    assert json.loads(row.output).endswith(" [agentx.truncated]")
+    metadata = json.loads(row.metadata)
+    assert metadata["promptName"] == "p" and metadata["agentx.truncated"] is True and len(row.metadata) < 160
+    first, second = json.loads(row.tool_calls)
+    assert first["name"] == "t" and first["success"] is False and first["agentx.truncated"] is True
+    assert second == {"name": "u"}
+
+
+def test_the_store_takes_what_it_cannot_hold(project):
+    [stored] = store_spans(
+        project, [span("a\x00b\ud83e", input="x\x00y", output="half \ud83e", span_id="n\x00", latency_ms=-5)]
+    )
+    row = Span.objects.get(id=stored.id)
+    assert row.name == "a\ufffdb\ufffd" and row.latency_ms == 0
+    assert json.loads(row.input) == "x\ufffdy" and json.loads(row.output) == "half \ufffd"
+
+
+def test_words_of_roots_are_found(project):
+    from apps.tracing.search import matching
+
+    [hit] = store_spans(project, [span("bot", input="Größe zählt", output="refund \n issued 東京")])
+    store_spans(project, [span("bot", output="something else")])
+    for query, expected in [("GRÖSSE", [hit.id]), ("refund iss", [hit.id]), ("東京", [hit.id]), ("京 nothing", [])]:
+        match = matching(project.id, query)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT id FROM tracing_span WHERE {match.sql}", match.params)
+            assert [row[0] for row in cursor.fetchall()] == expected, query
+    assert matching(project.id, "!!!") is None

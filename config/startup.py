@@ -257,6 +257,7 @@ def first_rows(*, migrated: bool) -> str:
     from django.db import transaction
 
     from apps.core.models import InstanceSetting
+    from apps.llm.services.catalog import seed_catalog
     from apps.projects.services.keys import project_for_key
     from apps.projects.services.projects import ensure_default_project
 
@@ -273,6 +274,7 @@ def first_rows(*, migrated: bool) -> str:
         logger.warning("AGENTX_AUTH_SECRET has changed: saved provider keys must be entered again")
         key = kept
     update_config(home(), apiKey=key)
+    seed_catalog()
     if migrated:
         ours = {config.label for config in apps.get_app_configs() if config.name.startswith("apps.")}
         schema = sorted(f"{label}.{name}" for label, name in known_migrations() if label in ours)

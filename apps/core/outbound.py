@@ -98,6 +98,8 @@ def request(
             if size > max_bytes:
                 raise OutboundError(f"The answer is larger than {max_bytes} bytes")
             chunks.append(chunk)
+        if response.length:
+            raise OutboundError("The connection broke before the answer was complete")
         received = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, received, b"".join(chunks))
     except TimeoutError:

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from cryptography.fernet import InvalidToken
 from django.apps import apps
 from django.db import connection, models
 from rest_framework.test import APIClient
@@ -210,10 +211,11 @@ def test_a_lost_instance_secret_costs_no_client_its_key(settings):
     assert ensure_default_project(key=key) == (project, key)
     assert ensure_default_project() == (project, key)
     settings.SECRET_KEY = "a-third-secret-" * 4
-    # Nothing knows the key any more: there is a new one to show, and the old one still opens the project.
-    _, fresh = ensure_default_project()
-    assert fresh != key
-    assert project_for_key(key) == project_for_key(fresh) == project
+    # Nothing here knows the key any more; it still opens the project, and the start says what is wrong.
+    with pytest.raises(InvalidToken):
+        ensure_default_project(key="agtx_local_" + "cd" * 24)
+    assert project_for_key(key) == project
+    assert keyed(key).get(URL).json()["projects"][0]["apiKey"] is None
 
 
 @pytest.mark.django_db

@@ -71,7 +71,7 @@ class ModelView(APIView):
         return Response({"success": True})
 
 
-class TestConnectionView(APIView):
+class ConnectionView(APIView):
     """Whether a custom endpoint answers."""
 
     @extend_schema(
@@ -83,7 +83,7 @@ class TestConnectionView(APIView):
     def post(self, request: Request) -> Response:
         """Always 200 `{ live, error?, availableModelIds? }`, 400 only for missing fields (PROJ-041)."""
         body = object_body(request)
-        state = connection.test_connection(
+        state = connection.try_connection(
             base_url=one_line(body.get("baseUrl"), "baseUrl", limit=500),
             model_id=one_line(body.get("modelId"), "modelId", limit=bodies.MODEL_ID_LIMIT),
             api_key=secret_or_none(body.get("apiKey"), "apiKey"),

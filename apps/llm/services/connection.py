@@ -27,7 +27,7 @@ class ConnectionState(TypedDict, total=False):
     availableModelIds: list[str]
 
 
-def test_connection(*, base_url: str, model_id: str, api_key: str | None) -> ConnectionState:
+def try_connection(*, base_url: str, model_id: str, api_key: str | None) -> ConnectionState:
     """Ask an endpoint for its models; one that has no such list gets a completion of one token instead.
 
     Never raises for what the other side does; its reply text is not passed on. Without `api_key`, the key that the

@@ -146,16 +146,18 @@ def revoke_key(*, key: ApiKey, request: Any = None) -> None:
 
 @transaction.atomic
 def restore_or_replace_key(*, project: Project, known: str | None) -> str:
-    """A key in clear for a project that cannot show its own any more.
+    """A key in clear for a project that cannot show its own.
 
-    `known` (from config.json) is stored again when it is the project's live key; else the project gets a new primary
-    key. A live key that merely cannot be shown stays valid: clients that hold it go on working.
+    A project whose keys were all revoked gets a new one. One whose key cannot be decrypted (the instance secret is
+    another one) has it stored again when `known`, from config.json, is that key; else InvalidToken is raised, since
+    a wrong secret is better mended than papered over with a second key.
     """
     primaries = project.api_keys.filter(is_primary=True, revoked_at=None)
+    if not primaries.exists():
+        return create_key(project=project)
     if known and primaries.filter(key_hash=hash_key(known)).update(key_encrypted=encrypt(known)):
         return known
-    primaries.update(is_primary=False)
-    return create_key(project=project)
+    raise InvalidToken
 
 
 def _keep_in_config(key: str) -> None:

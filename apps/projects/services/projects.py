@@ -28,7 +28,7 @@ def ensure_default_project(*, key: str | None = None) -> tuple[Project, str]:
     """The default project and its key in clear; made on first start, in the default organization.
 
     `key` is the one kept in config.json. It becomes the new project's key, and helps a project whose stored key can
-    no longer be decrypted because the instance secret was lost.
+    no longer be decrypted because the instance secret has changed; without it that is InvalidToken.
     """
     organization = default_organization()
     project, created = Project.objects.get_or_create(

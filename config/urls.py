@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("apps.llm.api.urls")),
     path("api/v1/", include("apps.tracing.api.urls")),
     path("api/v1/", include("apps.monitoring.api.urls")),
+    path("api/v1/", include("apps.analytics.api.urls")),
     path("api/v1/", include("apps.operations.api.urls")),
     re_path(r"^api/schema/?$", schema.schema_view, name="schema"),
     re_path(r"^api/docs/?$", schema.DocsView.as_view(url_name="schema"), name="docs"),

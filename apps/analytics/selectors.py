@@ -15,7 +15,7 @@ from apps.analytics.filters import MetricFilters
 from apps.core.api.errors import NotFound
 from apps.core.windows import Window, parse_free, parse_named
 from apps.projects.models import Project
-from apps.tracing.rollups import settle
+from apps.tracing.rollups.fold import settle
 from apps.tracing.store.roots import root_exists
 
 NO_FILTERS = MetricFilters()

@@ -44,6 +44,12 @@ class Background:
         if env.boolean("AGENTX_WORKER") and not settings.AGENTX_CHILD_PROCESS:
             self._worker = EmbeddedWorker()
             self._worker.start()
+        if settings.OTLP_GRPC_PORT:
+            self._grpc = _part("apps.tracing.otlp.grpc")
+            if self._grpc is not None:
+                # In a thread: importing grpcio takes a tenth of a second.
+                address = (env.required_text("AGENTX_HOST"), settings.OTLP_GRPC_PORT)
+                threading.Thread(target=self._grpc.start, args=address, name="otlp-grpc-start", daemon=True).start()
         if demo:
             threading.Thread(target=_load_demo, name="demo", daemon=True).start()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.db.models import Prefetch, QuerySet
 
-from apps.projects.models import ApiKey, Project
+from apps.core.times import from_ms
+from apps.projects.models import ApiKey, AuditEvent, Project
 from apps.projects.services.keys import primary_key_of
 
 
@@ -17,6 +18,16 @@ def list_projects() -> QuerySet[Project]:
         .prefetch_related(Prefetch("api_keys", queryset=primary))
         .order_by("-is_default", "created_at", "pk")
     )
+
+
+def audit_events(*, since_ms: int | None = None, action: str = "", limit: int = 100) -> list[AuditEvent]:
+    """Rows of the audit trail, newest first; `action` is exact, `since_ms` inclusive."""
+    events = AuditEvent.objects.order_by("-created_at", "-id")
+    if since_ms is not None:
+        events = events.filter(created_at__gte=from_ms(since_ms))
+    if action:
+        events = events.filter(action=action)
+    return list(events[:limit])
 
 
 def default_key() -> str | None:

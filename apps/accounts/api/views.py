@@ -29,7 +29,7 @@ class AuthConfigView(APIView):
             },
         ),
         auth=[],
-        tags=["auth"],
+        tags=["Connection"],
     )
     def get(self, request: Request) -> Response:
         """Disabled mode: `{ mode, needsSetup, apiKey }` with the default project's key (AUTH-015, AUTH-016)."""

@@ -21,13 +21,13 @@ _PROVIDER_ALIASES = {"google": "gemini"}
 class ModelsView(APIView):
     """The one catalog behind judge pickers, trace cost, portability and playground (PROJ-030)."""
 
-    @extend_schema(summary="List the model catalog", responses=serializers.ModelList, tags=["models"])
+    @extend_schema(summary="List the model catalog", responses=serializers.ModelList, tags=["Models"])
     def get(self, request: Request) -> Response:
         """`{ models: [...] }`, the default row first."""
         return Response({"models": [serializers.wire_model(row) for row in catalog_rows()]})
 
     @extend_schema(
-        summary="Add a model", request=serializers.ModelBody, responses={201: serializers.OneModel}, tags=["models"]
+        summary="Add a model", request=serializers.ModelBody, responses={201: serializers.OneModel}, tags=["Models"]
     )
     def post(self, request: Request) -> Response:
         """201 `{ model }`; 400 naming the field, 409 for an id that is taken."""
@@ -47,7 +47,7 @@ class ModelView(APIView):
     """One model; its id may contain slashes."""
 
     @extend_schema(
-        summary="Change a model", request=serializers.ModelBody, responses=serializers.OneModel, tags=["models"]
+        summary="Change a model", request=serializers.ModelBody, responses=serializers.OneModel, tags=["Models"]
     )
     def put(self, request: Request, model_id: str) -> Response:
         """200 `{ model }`; what is absent stays, an absent `apiKey` keeps the stored one (PROJ-036)."""
@@ -64,7 +64,7 @@ class ModelView(APIView):
         )
         return Response({"model": _wire(model_id)})
 
-    @extend_schema(summary="Remove a model", responses=serializers.Success, tags=["models"])
+    @extend_schema(summary="Remove a model", responses=serializers.Success, tags=["Models"])
     def delete(self, request: Request, model_id: str) -> Response:
         """200 `{ success: true }`; costs that are stored stay."""
         catalog.delete_model(model_id=model_id, project=project_of(request), request=request)
@@ -78,7 +78,7 @@ class ConnectionView(APIView):
         summary="Try a custom endpoint",
         request=serializers.ConnectionBody,
         responses=serializers.ConnectionAnswer,
-        tags=["models"],
+        tags=["Models"],
     )
     def post(self, request: Request) -> Response:
         """Always 200 `{ live, error?, availableModelIds? }`, 400 only for missing fields (PROJ-041)."""
@@ -94,7 +94,7 @@ class ConnectionView(APIView):
 class UnpricedModelsView(APIView):
     """Spend that nobody sees: models in use without a price."""
 
-    @extend_schema(summary="List models in use that have no price", responses=serializers.ModelNames, tags=["models"])
+    @extend_schema(summary="List models in use that have no price", responses=serializers.ModelNames, tags=["Models"])
     def get(self, request: Request) -> Response:
         """`{ models: [name, …] }`: on token-bearing rows of the last 30 days, most tokens first (PROJ-042)."""
         return Response({"models": usage.unpriced_models(project=project_of(request))})
@@ -107,7 +107,7 @@ class ListedModelsView(APIView):
         summary="List models (SDK)",
         parameters=[OpenApiParameter("provider", str, description="Only this provider, without regard to case.")],
         responses={200: dict},
-        tags=["models"],
+        tags=["Models"],
     )
     def get(self, request: Request) -> Response:
         """`{ models: [{ name, display, provider, … }] }` (sdk evaluations/client.py:234-250)."""

@@ -46,7 +46,7 @@ class SettingsView(APIView):
                 "platformModel": rest_serializers.CharField(),
             },
         ),
-        tags=["settings"],
+        tags=["Settings"],
     )
     def get(self, request: Request) -> Response:
         """`{ apiKey, monitoringDefaults, llm, platformModel }` (PROJ-013)."""
@@ -57,7 +57,7 @@ class ProviderKeysView(APIView):
     """Keys of model providers."""
 
     @extend_schema(
-        summary="Save provider keys", request=serializers.KeyBody, responses=serializers.KeyAnswer, tags=["settings"]
+        summary="Save provider keys", request=serializers.KeyBody, responses=serializers.KeyAnswer, tags=["Settings"]
     )
     def put(self, request: Request) -> Response:
         """`{ llm: {...} }` masked; an absent key is left, null or empty clears (PROJ-021)."""
@@ -78,7 +78,7 @@ class PlatformModelView(APIView):
         summary="Choose the platform model",
         request=serializers.PlatformModelBody,
         responses=serializers.PlatformModelBody,
-        tags=["settings"],
+        tags=["Settings"],
     )
     def put(self, request: Request) -> Response:
         """`{ platformModel }`; any model id is accepted, as OpenRouter's are not in the catalog."""

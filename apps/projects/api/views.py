@@ -21,7 +21,7 @@ PROJECT_NAME_LIMIT = 200
 class ProjectsView(APIView):
     """All projects of the instance, and a new one. Any valid project key may ask (PROJ-006, disabled mode)."""
 
-    @extend_schema(summary="List projects", responses=serializers.ProjectList, tags=["projects"])
+    @extend_schema(summary="List projects", responses=serializers.ProjectList, tags=["Projects"])
     def get(self, request: Request) -> Response:
         """`{ projects: [...] }` with each project's key (sdk projects.py:55-57)."""
         return Response({"projects": [serializers.wire_project(project) for project in list_projects()]})
@@ -30,7 +30,7 @@ class ProjectsView(APIView):
         summary="Create a project",
         request=serializers.ProjectBody,
         responses={201: serializers.OneProject},
-        tags=["projects"],
+        tags=["Projects"],
     )
     def post(self, request: Request) -> Response:
         """201 `{ project }` with the new project's key (sdk projects.py:51-53)."""
@@ -45,7 +45,7 @@ class ProjectView(APIView):
     @extend_schema(
         summary="Delete a project and everything in it",
         responses={204: OpenApiResponse(description="Gone.")},
-        tags=["projects"],
+        tags=["Projects"],
     )
     def delete(self, request: Request, uid: str) -> Response:
         """204; irreversible (sdk projects.py:58-62)."""
@@ -60,7 +60,7 @@ class MonitoringDefaultsView(APIView):
         summary="Change monitoring settings",
         request=serializers.MonitoringDefaultsSerializer,
         responses=serializers.MonitoringDefaultsAnswer,
-        tags=["settings"],
+        tags=["Settings"],
     )
     def put(self, request: Request) -> Response:
         """Sparse update; answers the whole (PROJ-014)."""
@@ -72,7 +72,7 @@ class RegenerateKeyView(APIView):
     """The calling project's key."""
 
     @extend_schema(
-        summary="Replace the project's key", request=None, responses=serializers.ApiKeyAnswer, tags=["settings"]
+        summary="Replace the project's key", request=None, responses=serializers.ApiKeyAnswer, tags=["Settings"]
     )
     def post(self, request: Request) -> Response:
         """`{ apiKey }`: the new key; the calling one is dead from now on (PROJ-019)."""

@@ -76,3 +76,22 @@ class ProviderKey(WireModel):
             ),
             models.UniqueConstraint(fields=["organization", "provider"], name="one_own_key_per_provider"),
         ]
+
+
+class ModelCall(models.Model):
+    """One call to a model: what for, how long, what it cost, and why it failed. Never its text."""
+
+    id = models.BigAutoField(primary_key=True)
+    project = models.ForeignKey("projects.Project", null=True, on_delete=models.CASCADE)
+    purpose = models.CharField(max_length=30, help_text="judge, draft, synthesis, analysis, pairwise, embedding …")
+    model = models.CharField(max_length=200)
+    provider = models.CharField(max_length=20)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    latency_ms = models.FloatField(null=True)
+    input_tokens = models.BigIntegerField(null=True)
+    output_tokens = models.BigIntegerField(null=True)
+    cache_read_tokens = models.BigIntegerField(null=True)
+    cache_write_tokens = models.BigIntegerField(null=True)
+    cost_usd = models.FloatField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=1)
+    failure = models.CharField(max_length=300, blank=True)

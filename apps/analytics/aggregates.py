@@ -7,7 +7,7 @@ Every read of this app starts here, so no number of a dashboard ever scans spans
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
@@ -15,7 +15,8 @@ from apps.core.windows import DAY, FIVE_MINUTES, HOUR, Window, pieces
 from apps.projects.models import Project
 from apps.tracing.models import Agent, Grain, Rollup, ToolRollup, Traffic
 
-Row = TypeVar("Row", Rollup, ToolRollup)
+# Annotated rows of either aggregate; the annotations make their type one that only the query knows.
+Rows = QuerySet[Any, Any]
 
 GRAIN_OF_WIDTH = {FIVE_MINUTES: Grain.FIVE_MINUTES, HOUR: Grain.HOUR, DAY: Grain.DAY}
 # Checked production traffic is the population of KPIs; charts of traffic leave out evaluation runs alone (MON-010,
@@ -24,7 +25,7 @@ CHECKED = Q(traffic=Traffic.PRODUCTION)
 NOT_EVALUATION = Q(traffic__in=(Traffic.PRODUCTION, Traffic.UNMONITORED))
 
 
-def rows_of(model: type[Row], project: Project, *windows: Window, widest: int = DAY) -> QuerySet[Row]:
+def rows_of(model: type[Rollup] | type[ToolRollup], project: Project, *windows: Window, widest: int = DAY) -> Rows:
     """The rows that together make up the windows, each span counted once; `widest` bounds the bucket width used."""
     ranges = Q()
     for window in windows:
@@ -39,7 +40,7 @@ def rows_of(model: type[Row], project: Project, *windows: Window, widest: int = 
     return model._default_manager.filter(ranges)
 
 
-def with_point(rows: QuerySet[Row], window: Window) -> QuerySet[Row]:
+def with_point(rows: Rows, window: Window) -> Rows:
     """Annotate `point`, the start of the chart point a row falls into; the rows must not be wider than the points."""
     return rows.annotate(point=F("bucket") - F("bucket") % window.step)
 

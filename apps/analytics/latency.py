@@ -10,9 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
-
-from apps.analytics.aggregates import Row
+from apps.analytics.aggregates import Rows
 from apps.core.windows import Window
 from apps.projects.models import Project
 from apps.tracing import histogram
@@ -83,7 +81,7 @@ def exact(project: Project, window: Window, scope: Scope) -> dict[int, Distribut
     return by_point
 
 
-def from_histograms(rows: QuerySet[Row]) -> dict[int, Distribution]:
+def from_histograms(rows: Rows) -> dict[int, Distribution]:
     """Distributions by point of aggregate rows annotated with `point`: one query."""
     by_point: defaultdict[int, Distribution] = defaultdict(Distribution)
     for point, text in rows.exclude(latency="{}").values_list("point", "latency"):

@@ -59,7 +59,7 @@ class GridBucketSerializer(GridNumbersSerializer):
     """One point of the grid's charts."""
 
     ts = serializers.DateTimeField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     byFramework = serializers.DictField(child=serializers.IntegerField())
 
 
@@ -93,7 +93,7 @@ class MetricsSerializer(serializers.Serializer):
 class CostPointSerializer(serializers.Serializer):
     """Spend in one point, in USD."""
 
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     ts = serializers.DateTimeField()
     byModel = serializers.DictField(child=serializers.FloatField())
 
@@ -130,7 +130,7 @@ class ModelComparisonSerializer(serializers.Serializer):
 class TrendPointSerializer(serializers.Serializer):
     """Runs in one point."""
 
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     ts = serializers.DateTimeField()
     healthy = serializers.IntegerField()
     failing = serializers.IntegerField()

@@ -40,7 +40,8 @@ def root_latencies(
         roots = roots.filter(framework=framework) if framework else roots.filter(framework=None)
     if status is not None:
         roots = roots.filter(status=status)
-    return list(roots.values_list("created_ms", "latency_ms"))
+    found = roots.values_list("created_ms", "latency_ms")
+    return [(created_ms, latency) for created_ms, latency in found if latency is not None]
 
 
 def root_exists(*, project_id: int, trace_id: str) -> bool:

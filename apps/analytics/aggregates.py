@@ -13,7 +13,7 @@ from django.db.models import F, Q, QuerySet
 
 from apps.core.windows import DAY, FIVE_MINUTES, HOUR, Window, pieces
 from apps.projects.models import Project
-from apps.tracing.models import Agent, Grain, Rollup, ToolRollup, Traffic
+from apps.tracing.models import Agent, Grain, ModelRollup, Rollup, ToolRollup, Traffic
 
 # Annotated rows of either aggregate; the annotations make their type one that only the query knows.
 Rows = QuerySet[Any, Any]
@@ -25,7 +25,9 @@ CHECKED = Q(traffic=Traffic.PRODUCTION)
 NOT_EVALUATION = Q(traffic__in=(Traffic.PRODUCTION, Traffic.UNMONITORED))
 
 
-def rows_of(model: type[Rollup] | type[ToolRollup], project: Project, *windows: Window, widest: int = DAY) -> Rows:
+def rows_of(
+    model: type[Rollup] | type[ToolRollup] | type[ModelRollup], project: Project, *windows: Window, widest: int = DAY
+) -> Rows:
     """The rows that together make up the windows, each span counted once; `widest` bounds the bucket width used."""
     ranges = Q()
     for window in windows:

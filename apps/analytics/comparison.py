@@ -13,7 +13,7 @@ from apps.analytics.latency import Distribution
 from apps.core.windows import Window
 from apps.projects.models import Project
 from apps.tracing import histogram
-from apps.tracing.models import Rollup
+from apps.tracing.models import ModelRollup, Rollup
 
 
 @dataclass(slots=True)
@@ -21,8 +21,7 @@ class _Model:
     traces: int = 0
     healthy: int = 0
     failing: int = 0
-    priced: int = 0
-    cost: float = 0.0
+    cost: float | None = None
     latency: Distribution = field(default_factory=Distribution)
 
 
@@ -31,23 +30,17 @@ def model_comparison(project: Project, window: Window) -> dict[str, Any]:
 
     A metric without data is null, never 100 % or $0: rates without checked traces, cost of a model without a price.
     """
-    rows = rows_of(Rollup, project, window).filter(NOT_EVALUATION).exclude(model="")
     models: defaultdict[str, _Model] = defaultdict(_Model)
-    grouped = (
-        rows.values_list("model", "is_root")
-        .annotate(Sum("spans"), Sum("healthy"), Sum("failing"), Sum("priced"), Sum("cost_usd"))
-        .order_by()
-    )
-    for name, is_root, spans, healthy, failing, priced, cost in grouped:
+    traces = rows_of(ModelRollup, project, window).filter(NOT_EVALUATION)
+    for name, roots, healthy, failing, latency in traces.values_list("model", "roots", "healthy", "failing", "latency"):
         model = models[name]
-        if is_root:
-            model.traces += int(spans)
-        model.healthy += int(healthy)
-        model.failing += int(failing)
-        model.priced += int(priced)
-        model.cost += cost
-    for name, text in rows.exclude(latency="{}").values_list("model", "latency"):
-        histogram.merge(models[name].latency.counts, histogram.from_json(text))
+        model.traces += roots
+        model.healthy += healthy
+        model.failing += failing
+        histogram.merge(model.latency.counts, histogram.from_json(latency))
+    spans = rows_of(Rollup, project, window).filter(NOT_EVALUATION, priced__gt=0).exclude(model="")
+    for name, cost in spans.values_list("model").annotate(Sum("cost_usd")).order_by():
+        models[name].cost = cost
     return {
         "window": window.name,
         "models": [
@@ -57,8 +50,9 @@ def model_comparison(project: Project, window: Window) -> dict[str, Any]:
                 "healthRate": ratio(model.healthy, model.healthy + model.failing),
                 "failureRate": ratio(model.failing, model.healthy + model.failing),
                 "p95LatencyMs": model.latency.quantile(0.95),
-                "totalCostUSD": model.cost if model.priced else None,
+                "totalCostUSD": model.cost,
             }
             for name, model in sorted(models.items(), key=lambda item: (-item[1].traces, item[0]))
+            if model.traces
         ],
     }

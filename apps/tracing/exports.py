@@ -18,6 +18,7 @@ from apps.tracing.models import (
     Agent,
     AgentProfile,
     CheckItem,
+    ModelRollup,
     OperationalEvent,
     Rollup,
     RollupJournal,
@@ -174,7 +175,7 @@ def register() -> None:
             (OperationalEvent,),
         )
     )
-    for model in (Session, Rollup, ToolRollup):
+    for model in (Session, Rollup, ToolRollup, ModelRollup):
         exports.leave_out(model, "sums of spans; replaying the traces makes them again")
     exports.leave_out(RollupJournal, "contributions on their way into the sums")
     exports.leave_out(CheckItem, "work that is waiting")

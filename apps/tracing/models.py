@@ -112,6 +112,9 @@ class Span(models.Model):
     own_cost_usd = models.FloatField(null=True, help_text="Of recorded minus direct children's counts.")
     tool_count = models.IntegerField(default=0)
     tool_failures = models.IntegerField(default=0)
+    child_models = models.TextField(
+        null=True, help_text="Of a root: JSON list of the models its descendants ran on, other than its own."
+    )
     error = models.TextField(null=True)
     input = models.TextField(null=True)
     output = models.TextField(null=True)
@@ -259,6 +262,30 @@ class ToolRollup(models.Model):
             models.UniqueConstraint(
                 fields=["project", "grain", "bucket", "traffic", "tool", "agent_id", "framework", "model", "status"],
                 name="one_tool_rollup_row",
+            )
+        ]
+
+
+class ModelRollup(models.Model):
+    """Like ToolRollup, for roots by the models that they or their descendants ran on; once for each distinct model."""
+
+    project = models.ForeignKey(
+        Project, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
+    grain = models.SmallIntegerField(choices=Grain.choices)
+    bucket = models.BigIntegerField()
+    traffic = models.SmallIntegerField()
+    model = models.TextField()
+    roots = models.BigIntegerField(default=0)
+    healthy = models.BigIntegerField(default=0)
+    failing = models.BigIntegerField(default=0)
+    latency_sum = models.FloatField(default=0)
+    latency = models.TextField(default="{}")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "grain", "bucket", "traffic", "model"], name="one_model_rollup_row"
             )
         ]
 

@@ -11,7 +11,7 @@ import msgspec
 
 from apps.tracing.histogram import bucket_of
 from apps.tracing.models import Outcome, Traffic
-from apps.tracing.store.rows import Row
+from apps.tracing.store.rows import Row, child_models_of
 
 FIVE_MINUTES_S = 300
 _EVAL = int(Traffic.EVAL_RUN)
@@ -43,6 +43,8 @@ TOOL_SUMS = (
     "latency_sum",
 )
 TOOL_KEY = ("project_id", "bucket", "traffic", "tool", "agent_id", "framework", "model", "status")
+MODEL_SUMS = ("roots", "healthy", "failing", "latency_sum")
+MODEL_KEY = ("project_id", "bucket", "traffic", "model")
 SESSION_SUMS = (
     "turn_count",
     "span_count",
@@ -77,6 +79,7 @@ class _Payload(msgspec.Struct, array_like=True):
     rollups: list[tuple[list[Any], list[float], dict[int, int]]]
     tools: list[tuple[list[Any], list[float], dict[int, int]]]
     sessions: list[tuple[int, str, SessionDelta]]
+    models: list[tuple[list[Any], list[float], dict[int, int]]] = []
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -86,11 +89,12 @@ _decoder = msgspec.msgpack.Decoder(_Payload)
 class Batch:
     """Contributions gathered by key."""
 
-    __slots__ = ("rollups", "sessions", "tools")
+    __slots__ = ("models", "rollups", "sessions", "tools")
 
     def __init__(self) -> None:
         self.rollups: dict[tuple[Any, ...], _Entry] = {}
         self.tools: dict[tuple[Any, ...], _Entry] = {}
+        self.models: dict[tuple[Any, ...], _Entry] = {}
         self.sessions: dict[tuple[int, str], SessionDelta] = {}
 
     def __bool__(self) -> bool:
@@ -145,6 +149,8 @@ class Batch:
         elif is_root:
             for tool, calls, failures in row.tools:
                 self._add_tool(row, sign, bucket, tool, calls, failures, (failing, inp, out, usd, latency, None))
+        if is_root and (model or row.child_models):
+            self._add_models(row, sign, bucket)
         if row.session_id is not None and row.traffic != _EVAL:
             self._add_session(row, sign, is_root, (latency, inp, out, usd, priced))
 
@@ -176,6 +182,24 @@ class Batch:
         sums[7] += sign * latency
         if slot is not None:
             histogram[slot] = histogram.get(slot, 0) + sign
+
+    def _add_models(self, row: Row, sign: int, bucket: int) -> None:
+        names = child_models_of(row)
+        if row.model:
+            names.append(row.model)
+        for name in names:
+            key = (row.project_id, bucket, row.traffic, name)
+            entry = self.models.get(key)
+            if entry is None:
+                entry = self.models[key] = ([0, 0, 0, 0.0], {})
+            sums, histogram = entry
+            sums[0] += sign
+            if row.outcome is not None:
+                sums[1 if row.outcome == _HEALTHY else 2] += sign
+            if row.latency_ms is not None:
+                sums[3] += sign * row.latency_ms
+                slot = bucket_of(row.latency_ms)
+                histogram[slot] = histogram.get(slot, 0) + sign
 
     def _add_session(self, row: Row, sign: int, is_root: bool, values: tuple[Any, ...]) -> None:
         latency, inp, out, usd, priced = values
@@ -223,13 +247,18 @@ class Batch:
                 [[key, sums, histogram] for key, (sums, histogram) in self.rollups.items()],
                 [[key, sums, histogram] for key, (sums, histogram) in self.tools.items()],
                 [[key[0], key[1], delta] for key, delta in self.sessions.items()],
+                [[key, sums, histogram] for key, (sums, histogram) in self.models.items()],
             ]
         )
 
     def merge_encoded(self, payload: bytes) -> None:
         """Add the contributions of a journal payload."""
         decoded = _decoder.decode(payload)
-        for target, entries in ((self.rollups, decoded.rollups), (self.tools, decoded.tools)):
+        for target, entries in (
+            (self.rollups, decoded.rollups),
+            (self.tools, decoded.tools),
+            (self.models, decoded.models),
+        ):
             for key, sums, histogram in entries:
                 entry = target.get(tuple(key))
                 if entry is None:

@@ -16,6 +16,8 @@ from apps.core.times import now_ms
 from apps.tracing.histogram import from_json, merge, to_json
 from apps.tracing.models import Grain, Traffic
 from apps.tracing.rollups.contributions import (
+    MODEL_KEY,
+    MODEL_SUMS,
     ROLLUP_KEY,
     ROLLUP_SUMS,
     SESSION_SUMS,
@@ -91,6 +93,7 @@ def apply(batch: Batch) -> None:
     oldest = now_ms() // 1000 - FIVE_MINUTES_KEPT_DAYS * 86_400
     _apply_sums("tracing_rollup", ROLLUP_KEY, ROLLUP_SUMS, _by_grain(batch.rollups, oldest))
     _apply_sums("tracing_toolrollup", TOOL_KEY, TOOL_SUMS, _by_grain(batch.tools, oldest))
+    _apply_sums("tracing_modelrollup", MODEL_KEY, MODEL_SUMS, _by_grain(batch.models, oldest))
     if batch.sessions:
         _apply_sessions(batch.sessions)
 

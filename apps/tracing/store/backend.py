@@ -35,6 +35,9 @@ class Backend(Protocol):
     def load_by_parents(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
         """Stored direct children of these span ids, without payloads."""
 
+    def load_by_ids(self, project_id: int, ids: Sequence[str]) -> list[Row]:
+        """Stored rows by their ids, without payloads."""
+
     def insert(self, rows: Sequence[Row]) -> None:
         """Insert new rows, and make roots findable by their words."""
 

@@ -31,6 +31,7 @@ _LOAD = (
 )
 _LOAD_BY_SPAN_IDS = _LOAD + "l.span_id = ANY(%s)"
 _LOAD_BY_PARENTS = _LOAD + "l.parent_span_id = ANY(%s)"
+_LOAD_BY_IDS = _LOAD + "s.id = ANY(%s)"
 _FIND = "SELECT span_id, id FROM tracing_spanlink WHERE project_id = %s AND span_id = ANY(%s)"
 _UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = %s' for name in LINK_COLUMNS)} WHERE id = %s"
 _INSERT_EVENT = (
@@ -81,6 +82,11 @@ class Postgres:
         """Stored children by their parents' span ids."""
         with _cursor() as cursor:
             return [_row(values) for values in cursor.execute(_LOAD_BY_PARENTS, (project_id, list(span_ids)))]
+
+    def load_by_ids(self, project_id: int, ids: Sequence[str]) -> list[Row]:
+        """Stored rows by id; they must have links, as everything with a span id has."""
+        with _cursor() as cursor:
+            return [_row(values) for values in cursor.execute(_LOAD_BY_IDS, (project_id, list(ids)))]
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Copy rows, their links, and the words of roots."""

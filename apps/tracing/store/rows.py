@@ -37,6 +37,7 @@ CORE_COLUMNS = (
     "own_cost_usd",
     "tool_count",
     "tool_failures",
+    "child_models",
 )
 PAYLOAD_COLUMNS = ("error", "input", "output", "tool_calls", "metadata", "performance_summary")
 COLUMNS = CORE_COLUMNS + PAYLOAD_COLUMNS
@@ -51,6 +52,7 @@ LINK_COLUMNS = (
     "child_cache_read_tokens",
     "child_cache_write_tokens",
     "own_cost_usd",
+    "child_models",
 )
 
 
@@ -87,6 +89,7 @@ class Row(msgspec.Struct, gc=False):
     own_cost_usd: float | None = None
     tool_count: int = 0
     tool_failures: int = 0
+    child_models: str | None = None
     error: str | None = None
     input: str | None = None
     output: str | None = None
@@ -103,6 +106,21 @@ class Row(msgspec.Struct, gc=False):
     def is_root(self) -> bool:
         """A trace: a row without a parent."""
         return self.parent_span_id is None
+
+
+_models_decoder = msgspec.json.Decoder(list[str])
+
+
+def child_models_of(row: Row) -> list[str]:
+    """The models a root's descendants ran on, other than its own."""
+    return _models_decoder.decode(row.child_models) if row.child_models else []
+
+
+def add_child_models(root: Row, models: set[str]) -> None:
+    """Note models that descendants of a root ran on."""
+    known = set(child_models_of(root))
+    if not models - known <= {root.model}:
+        root.child_models = msgspec.json.encode(sorted((known | models) - {root.model})).decode()
 
 
 column_values = attrgetter(*COLUMNS)

@@ -21,6 +21,7 @@ _LOAD = (
 )
 _LOAD_BY_SPAN_IDS = _LOAD + "span_id IN (SELECT value FROM json_each(?))"
 _LOAD_BY_PARENTS = _LOAD + "parent_span_id IN (SELECT value FROM json_each(?))"
+_LOAD_BY_IDS = _LOAD + "id IN (SELECT value FROM json_each(?))"
 _FIND = "SELECT span_id, id FROM tracing_span WHERE project_id = ? AND span_id IN (SELECT value FROM json_each(?))"
 _UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = ?' for name in LINK_COLUMNS)} WHERE id = ?"
 _INSERT_WORDS = "INSERT INTO tracing_spansearch (rowid, body) VALUES (?, ?)"
@@ -64,6 +65,10 @@ class Sqlite:
     def load_by_parents(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
         """Stored children by their parents' span ids."""
         return [_row(values) for values in _raw().execute(_LOAD_BY_PARENTS, (project_id, _list(span_ids)))]
+
+    def load_by_ids(self, project_id: int, ids: Sequence[str]) -> list[Row]:
+        """Stored rows by id."""
+        return [_row(values) for values in _raw().execute(_LOAD_BY_IDS, (project_id, _list(ids)))]
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Insert with row numbers of our own, under which the words of roots are filed."""

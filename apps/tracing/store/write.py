@@ -21,7 +21,7 @@ from apps.tracing.models import Outcome, Traffic
 from apps.tracing.rollups.contributions import Batch
 from apps.tracing.store import agents, quota
 from apps.tracing.store.backend import Backend, backend
-from apps.tracing.store.rows import Row
+from apps.tracing.store.rows import Row, add_child_models
 
 _PRODUCTION, _UNMONITORED = int(Traffic.PRODUCTION), int(Traffic.UNMONITORED)
 _EVENT_KEYS = {
@@ -179,6 +179,23 @@ def _link(store: Backend, project_id: int, new: list[Row], contributions: Batch)
                 if child is not row and _inherit(child, row):
                     reached.append(child)
         frontier = reached
+
+    # Models that descendants ran on, noted in their root: model comparison counts traces by it.
+    ran_on: dict[str, set[str]] = {}
+    for row in (*new, *stored.values()):
+        if row.model is None or row.root_id is None or row.root_id == row.id:
+            continue
+        known = before.get(row.id)
+        if known is None or known.root_id is None:
+            ran_on.setdefault(row.root_id, set()).add(row.model)
+    if ran_on:
+        roots = {row.id: row for row in (*new, *stored.values()) if row.id in ran_on}
+        distant = [root_id for root_id in ran_on if root_id not in roots]
+        if distant:
+            roots.update((row.id, row) for row in adopt_loaded(store.load_by_ids(project_id, distant)))
+        for root_id, models in ran_on.items():
+            if root_id in roots:
+                add_child_models(roots[root_id], models)
 
     for row in new:
         price_row(row)

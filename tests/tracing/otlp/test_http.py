@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
+import sqlite3
+import time
 import uuid
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -329,3 +333,44 @@ class TestLimits:
             trace_id, root = fresh()
             assert post(server, build.protobuf(root)).status_code == 200
             assert len(session_spans(server, trace_id)) == 1
+
+    def test_outage_and_full_queue_refuse_the_whole_request(self) -> None:
+        with running_server(env={"AGENTX_INGEST_QUEUE_MAX": "2", "AGENTX_RATE_LIMIT": "off"}, db_url="") as server:
+            trace_id, root = fresh()
+            body = build.protobuf(root, child_of(root))
+            assert session_spans(server, trace_id) == []  # the key is known from here on
+            with locked_database(server), ThreadPoolExecutor(1) as pool:
+                waiting = pool.submit(post, server, body)
+                full = refused_by_full_queue(server)
+                assert full.status_code == 429
+                assert full.headers["retry-after"] == "1"
+                assert full.json()["error"].startswith("Ingest queue is full")
+                outage = waiting.result()
+            assert outage.status_code == 503
+            assert outage.headers["retry-after"] == "2"
+            assert outage.json()["error"].startswith("Trace storage is unavailable")
+            assert session_spans(server, trace_id) == []
+            assert post(server, body).status_code == 200
+            assert len(session_spans(server, trace_id)) == 2
+
+
+@contextlib.contextmanager
+def locked_database(server: RunningServer) -> Iterator[None]:
+    """Hold the write lock of a server's SQLite file."""
+    connection = sqlite3.connect(server.home / "agentx.db", timeout=10, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
+def refused_by_full_queue(server: RunningServer) -> httpx.Response:
+    """Post until something else fills the queue; each try before that waits for its own refusal."""
+    deadline = time.monotonic() + 20
+    while True:
+        _, root = fresh()
+        response = post(server, build.protobuf(root, child_of(root)))
+        if response.status_code == 429 or time.monotonic() > deadline:
+            return response

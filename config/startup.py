@@ -252,29 +252,17 @@ def _unknown_to_us(known: set[tuple[str, str]]) -> list[str]:
 
 def first_rows(*, migrated: bool) -> str:
     """The default project, the catalog and the notes the next start needs; answers the default project's key."""
-    from cryptography.fernet import InvalidToken
     from django.apps import apps
     from django.db import transaction
 
     from apps.core.models import InstanceSetting
     from apps.llm.services.catalog import seed_catalog
-    from apps.projects.services.keys import project_for_key
     from apps.projects.services.projects import ensure_default_project
 
     kept = read_config(home()).get("apiKey")
-    kept = kept if isinstance(kept, str) and kept.startswith("agtx_") else None
-    try:
-        _, key = ensure_default_project(key=kept)
-    except InvalidToken:
-        if kept is None or project_for_key(kept) is None:
-            raise StartError(
-                "stored secrets cannot be decrypted: AGENTX_AUTH_SECRET is not the one this database was made with. "
-                "Set it to the former value (config.json of the home that made the database holds it)."
-            ) from None
-        logger.warning("AGENTX_AUTH_SECRET has changed: saved provider keys must be entered again")
-        key = kept
-    update_config(home(), apiKey=key)
+    _, key = ensure_default_project(key=kept if isinstance(kept, str) and kept.startswith("agtx_") else None)
     seed_catalog()
+    update_config(home(), apiKey=key)
     if migrated:
         ours = {config.label for config in apps.get_app_configs() if config.name.startswith("apps.")}
         schema = sorted(f"{label}.{name}" for label, name in known_migrations() if label in ours)
@@ -287,13 +275,20 @@ def first_rows(*, migrated: bool) -> str:
     return key
 
 
+def _agree_on_secret_or_refuse() -> None:
+    try:
+        agree_on_secret()
+    except ValueError as error:  # config.json is not what it should be
+        raise ConfigurationError(str(error)) from None
+
+
 def prepare() -> str:
     """Everything before serving, under the start lock; sets Django up and answers the default project's key."""
     import django
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     with start_lock():
-        agree_on_secret()
+        _agree_on_secret_or_refuse()
         django.setup()
         from django.db import DatabaseError
 
@@ -311,5 +306,5 @@ def setup_django() -> None:
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     with start_lock():
-        agree_on_secret()
+        _agree_on_secret_or_refuse()
     django.setup()

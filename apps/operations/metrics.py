@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import resource
 import sys
 import time
-from collections.abc import Mapping
+
+from apps.tracing.ingest import pipeline
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
-# name, type, help, key in the ingest pipeline's stats()
+# name, type, help, attribute of the ingest pipeline's counters
 INGEST = (
-    ("agentx_ingest_queue_depth", "gauge", "Spans queued for the next batch.", "queue_depth"),
-    ("agentx_ingest_queue_max_depth", "gauge", "Highest queue depth since the start.", "queue_max_depth"),
+    ("agentx_ingest_queue_depth", "gauge", "Spans queued for the next batch.", "depth"),
+    ("agentx_ingest_queue_max_depth", "gauge", "Highest queue depth since the start.", "max_depth"),
     ("agentx_ingest_spans_total", "counter", "Spans accepted into the queue.", "spans"),
     ("agentx_ingest_spans_stored_total", "counter", "Spans durably stored.", "stored"),
     ("agentx_ingest_spans_deduped_total", "counter", "Replays dropped by the idempotency key.", "deduped"),
@@ -34,10 +33,10 @@ _started = time.monotonic()
 
 def render() -> str:
     """The page in Prometheus' text format 0.0.4."""
-    stats = _ingest_stats()
+    counters = pipeline.stats()
     lines: list[str] = []
     for name, kind, text, key in INGEST:
-        lines += _metric(name, kind, text, stats.get(key, 0))
+        lines += _metric(name, kind, text, getattr(counters, key))
     lines += _metric(
         "agentx_process_resident_memory_bytes", "gauge", "Resident memory of the server process.", resident_bytes()
     )
@@ -52,13 +51,6 @@ def render() -> str:
 
 def _metric(name: str, kind: str, text: str, value: float) -> list[str]:
     return [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value}"]
-
-
-def _ingest_stats() -> Mapping[str, float]:
-    if importlib.util.find_spec("apps.tracing.ingest.pipeline") is None:
-        return {}
-    stats: Mapping[str, float] = importlib.import_module("apps.tracing.ingest.pipeline").stats()
-    return stats
 
 
 def resident_bytes() -> int:

@@ -1,0 +1,41 @@
+"""What scripts/smoke-test.sh does once the server is up: use the published SDK as its documentation shows."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from agentx import AgentX
+
+SESSION = "smoke-session"
+
+
+def main() -> None:
+    """Record two turns with a tool call and read them back; raises AssertionError when something is missing."""
+    client = AgentX.from_env()
+    client.ping()
+    for turn in range(2):
+        with client.tracer.trace("smoke-agent", session_id=SESSION) as span:
+            span.input = f"question {turn}"
+            with client.tracer.trace("lookup") as child:
+                child.input = {"query": turn}
+                child.output = {"rows": [1, 2, 3]}
+            span.output = f"answer {turn}"
+    client.tracer.flush()
+
+    deadline = time.monotonic() + 15
+    traces: list = []
+    while len(traces) < 2 and time.monotonic() < deadline:
+        traces = list(client.traces.list(limit=10))
+        time.sleep(0.1)
+    assert len(traces) == 2, f"expected 2 traces, found {len(traces)}"
+
+    with tempfile.TemporaryDirectory() as folder:
+        client.export.dump(folder)
+        rows = (Path(folder) / "traces.ndjson").read_text("utf-8").splitlines()
+    assert len(rows) == 4, f"expected 4 exported spans, found {len(rows)}"
+
+
+if __name__ == "__main__":
+    main()

@@ -109,7 +109,8 @@ def _beat_step() -> Any:
         Several workers may run it: every scheduled task takes a database lease.
         """
 
-        requires = {"celery.worker.components:Consumer"}
+        # Not the consumer: its start is the working itself and returns only at the end.
+        requires = {"celery.worker.components:Pool"}
 
         def __init__(self, worker: Any, **kwargs: Any) -> None:
             self._service: Service | None = None

@@ -14,5 +14,9 @@ LOGGING = {
     "loggers": {
         "django": {"level": "WARNING" if _level == "INFO" else _level},
         "uvicorn.access": {"level": "WARNING"},
+        # At debug these print every CREATE TABLE and every generated function.
+        "django.db.backends.schema": {"level": "WARNING"},
+        "celery.utils.functional": {"level": "WARNING"},
+        "celery.bootsteps": {"level": "WARNING"},
     },
 }

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
-import json
 import logging
 import os
 import re
@@ -32,26 +31,26 @@ if not django_apps.ready:
 from django.conf import settings
 
 from apps.core import ratelimit
+from apps.core.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, json_error, read_body, send_json
 from apps.core.ids import new_id
 from apps.core.logs import request_id
-from config.bridge import Bridge, Message, Receive, Send
+from config.bridge import Bridge, Message
 from config.live import LiveTraces
 from config.wsgi import application as django_wsgi
 
 logger = logging.getLogger("agentx.http")
 
-Scope = dict[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Threads that run Django. Each holds one database connection for as long as the process lives.
 WEB_THREADS = 8
 # How long a client may take to send its body.
 BODY_TIMEOUT_SECONDS = 60.0
+# How much of a refused body is taken in before its connection is cut.
+DISCARD_SECONDS = 10.0
+DISCARD_BYTES = 256 * 1024 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
-
-
-class BodyTooLarge(Exception):
-    """The body exceeds the limit."""
+_CLOSE = ((b"connection", b"close"),)
 
 
 class Router:
@@ -108,32 +107,42 @@ class Router:
             allowed, limits = ratelimit.hit(surface, peer)
             extra += [(name.lower().encode(), value.encode()) for name, value in limits]
         started = False
+        # Whether more of the body is on its way than was read.
+        unread = True
         status = 0
         begin = time.perf_counter()
+
+        async def tracking_receive() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = bool(message.get("more_body", False))
+            return message
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started, status
             if message["type"] == "http.response.start":
+                if message["status"] == 413 and unread:
+                    await _discard_body(receive)
                 started, status = True, message["status"]
                 message = {**message, "headers": [*message.get("headers", ()), *extra]}
             await send(message)
 
         try:
             if not allowed:
-                await _answer(send_with_headers, 429, ratelimit.REFUSAL)
+                await send_json(send_with_headers, 429, ratelimit.REFUSAL)
             else:
                 raw = self._raw.get((scope["method"], path))
                 if raw is not None:
-                    await raw(scope, receive, send_with_headers)
+                    await raw(scope, tracking_receive, send_with_headers)
                 else:
-                    await self._django(scope, receive, send_with_headers)
+                    await self._django(scope, tracking_receive, send_with_headers)
         except asyncio.CancelledError:
             raise
         except Exception:
             # The last line of defence for the raw doors; Django's own errors were answered by Django.
             logger.exception("unhandled error", extra={"method": scope["method"], "path": path})
             if not started:
-                await _answer(send_with_headers, 500, {"error": "Internal server error"})
+                await json_error(send_with_headers, 500, "Internal server error")
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "request",
@@ -151,16 +160,15 @@ class Router:
         if scope["method"] not in ("GET", "HEAD"):
             try:
                 async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
-                    body_or_gone = await _read_body(scope, receive, settings.MAX_BODY_BYTES)
+                    body = await read_body(scope, receive, settings.MAX_BODY_BYTES)
+            except ClientGone:
+                return
             except BodyTooLarge:
-                await _answer(send, 413, {"error": "Request body is larger than 10 MB"}, close=True)
+                await json_error(send, 413, "Request body is larger than 10 MB", _CLOSE)
                 return
             except TimeoutError:
-                await _answer(send, 408, {"error": "Request body did not arrive in time"}, close=True)
+                await json_error(send, 408, "Request body did not arrive in time", _CLOSE)
                 return
-            if body_or_gone is None:
-                return
-            body = body_or_gone
         await self._bridge(scope, body, receive, send)
 
     # -- life --------------------------------------------------------------------------------------------------------
@@ -201,6 +209,23 @@ class Router:
             self._background.begin_stop()
 
 
+async def _discard_body(receive: Receive) -> None:
+    """Take in and forget the rest of a body that is too large, within bounds.
+
+    A client that is still sending would otherwise see a reset connection instead of the 413 that explains it.
+    """
+    size = 0
+    try:
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while size < DISCARD_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return
+    except TimeoutError:
+        return
+
+
 def _headers(scope: Scope) -> tuple[str | None, str | None]:
     """The usable x-request-id and the X-Forwarded-For of a request."""
     identity = forwarded = None
@@ -211,35 +236,6 @@ def _headers(scope: Scope) -> tuple[str | None, str | None]:
         elif name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             identity = value.decode()
     return identity, forwarded
-
-
-async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
-    """The whole body; None when the client left before its end. Raises BodyTooLarge."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value) > limit:
-            raise BodyTooLarge
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            raise BodyTooLarge
-        chunks.append(chunk)
-        if not message.get("more_body", False):
-            return b"".join(chunks)
-
-
-async def _answer(send: Send, status: int, content: Any, *, close: bool = False) -> None:
-    body = json.dumps(content, ensure_ascii=False).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if close:
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 application = Router()

@@ -11,17 +11,17 @@ import asyncio
 import contextvars
 import io
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from a2wsgi.wsgi import build_environ
 
+from apps.core.asgi import Receive, Scope, Send
+
 logger = logging.getLogger(__name__)
 
-Message = dict[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-Receive = Callable[[], Awaitable[Message]]
+Message = MutableMapping[str, Any]
 Headers = list[tuple[bytes, bytes]]
 
 # How long a stream waits for a client that has stopped reading.
@@ -44,7 +44,7 @@ class Bridge:
         """Wait for running requests; called after the last answer is out or was given up."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def __call__(self, scope: dict[str, Any], body: bytes, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answer one request whose body has been read."""
         loop = asyncio.get_running_loop()
         environ = self._environ(scope, body)
@@ -53,7 +53,7 @@ class Bridge:
         await loop.run_in_executor(self._pool, context.run, self._respond, environ, loop, receive, send, gone)
 
     @staticmethod
-    def _environ(scope: dict[str, Any], body: bytes) -> dict[str, Any]:
+    def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
         # Bytes beyond ASCII in a query are legal to receive and must not break the request; headers with an
         # underscore would shadow the real ones in an environ (x_api_key as x-api-key).
         query = scope["query_string"]
@@ -66,7 +66,9 @@ class Bridge:
         ]
         if body:
             headers.append((b"content-length", str(len(body)).encode()))
-        environ: Any = build_environ({**scope, "query_string": query, "headers": headers}, None)  # type: ignore[arg-type]
+        narrowed: Any = {**scope, "query_string": query, "headers": headers}
+        body_reader: Any = None
+        environ: Any = build_environ(narrowed, body_reader)
         environ["wsgi.input"] = io.BytesIO(body)
         environ["wsgi.multiprocess"] = False
         return dict(environ)
@@ -110,7 +112,7 @@ class Bridge:
         gone: asyncio.Event,
     ) -> None:
         def put(message: Message) -> None:
-            future = asyncio.run_coroutine_threadsafe(send(message), loop)
+            future = asyncio.run_coroutine_threadsafe(_send(send, message), loop)
             try:
                 future.result(timeout=STALLED_CLIENT_SECONDS)
             except TimeoutError:
@@ -133,6 +135,10 @@ class Bridge:
             put({"type": "http.response.body", "body": b""})
         finally:
             watcher.cancel()
+
+
+async def _send(send: Send, message: Message) -> None:
+    await send(message)
 
 
 async def _send_whole(send: Send, start: Message, body: bytes) -> None:

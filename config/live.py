@@ -14,13 +14,13 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
 from django.db import DatabaseError, connection
 
+from apps.core.asgi import Receive, Scope, Send, json_error
 from apps.projects.models import Project
 from apps.projects.services.keys import project_for_key
 from apps.tracing.live import new_roots, now_mark
@@ -31,9 +31,6 @@ INTERVAL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 15.0
 MOST_CONNECTIONS = 200
 PROJECT_COOKIE = "agentx_project"
-
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 class _Watch:
@@ -59,17 +56,17 @@ class LiveTraces:
         self._stopping.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection until its client leaves or the server stops."""
         if self._connections >= MOST_CONNECTIONS or self._stopping.is_set():
-            await _refuse(send, 503, "Too many live connections", [(b"retry-after", b"5")])
+            await json_error(send, 503, "Too many live connections", ((b"retry-after", b"5"),))
             return
         loop = asyncio.get_running_loop()
         self._connections += 1
         try:
             project_id = await loop.run_in_executor(self._pool, _project_id, *_credentials(scope))
             if project_id is None:
-                await _refuse(send, 401, "Invalid or missing API key", [])
+                await json_error(send, 401, "Invalid or missing API key")
                 return
             await self._stream(project_id, receive, send)
         finally:
@@ -141,7 +138,7 @@ class LiveTraces:
                         queue.put_nowait(event)
 
 
-def _credentials(scope: dict[str, Any]) -> tuple[str | None, str | None]:
+def _credentials(scope: Scope) -> tuple[str | None, str | None]:
     """The key and the project's uid of a request."""
     key = uid = None
     for name, value in scope["headers"]:
@@ -178,14 +175,3 @@ def _new_roots(project_id: int, mark: str) -> tuple[int, str]:
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _refuse(send: Send, status: int, text: str, headers: list[tuple[bytes, bytes]]) -> None:
-    body = json.dumps({"error": text}).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        *headers,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

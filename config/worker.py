@@ -68,7 +68,7 @@ def _worker_class(base: Any) -> Any:
     def finish(number: int, frame: Any) -> None:
         state.should_stop = 0
 
-    class Worker(base):  # type: ignore[misc]
+    class Worker(base):
         def install_platform_tweaks(self, worker: Any) -> None:
             signal.signal(signal.SIGTERM, finish)
             signal.signal(signal.SIGINT, finish)

@@ -35,6 +35,7 @@ class RunningServer:
     port: int
     home: Path
     process: subprocess.Popen[str]
+    db_url: str = ""
     lines: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -130,7 +131,7 @@ def start_server(
         stderr=subprocess.PIPE,
         text=True,
     )
-    server = RunningServer(port=port, home=home, process=process)
+    server = RunningServer(port=port, home=home, process=process, db_url=db_url or "")
     for stream, lines in ((process.stdout, server.lines), (process.stderr, server.errors)):
         threading.Thread(target=_collect, args=(stream, lines), daemon=True).start()
     if wait:

@@ -59,7 +59,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     if isinstance(error, PermissionDenied):
         return Response({"error": "Forbidden"}, status=status.HTTP_403_FORBIDDEN)
     if isinstance(error, exceptions.APIException):
-        headers = {}
+        headers: dict[str, str] = {}
         if isinstance(error, exceptions.ValidationError):
             return Response({"error": _first_text(error.detail)}, status=400)
         if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):

@@ -134,17 +134,16 @@ class Transport(virtual.Transport):
     Channel = Channel
     driver_type = "agentx"
     driver_name = "django"
-    default_port = 0
     polling_interval = 0.5
-    connection_errors = (OperationalError, InterfaceError)
-    channel_errors = ()
+    connection_errors: Any = (OperationalError, InterfaceError)
+    channel_errors: Any = ()
     implements = base.Transport.implements.extend(
         asynchronous=False, exchange_type=frozenset(["direct"]), heartbeats=False
     )
 
-    def drain_events(self, connection: Any, timeout: float | None = None) -> Any:
+    def drain_events(self, connection: Any, timeout: Any = None, **kwargs: Any) -> Any:
         """Return to the caller every half second, so that a worker notices a stop signal soon."""
-        return super().drain_events(connection, timeout=self.polling_interval)
+        return super().drain_events(connection, timeout=self.polling_interval, **kwargs)
 
     def driver_version(self) -> str:
         """Shown by Celery's report."""

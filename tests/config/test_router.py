@@ -1,0 +1,229 @@
+"""What holds for every request of a running server: limits, ids, body size, error shapes, health, metrics."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+
+import pytest
+
+from tests.support.server import RunningServer, running_server
+
+
+@pytest.fixture(scope="module")
+def server():
+    with running_server(env={"AGENTX_METRICS_TOKEN": "scrape-me"}) as running:
+        yield running
+
+
+class Answer:
+    def __init__(self, raw: http.client.HTTPResponse) -> None:
+        self.status = raw.status
+        self.headers = raw.headers
+        self.body = raw.read()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+def ask(server: RunningServer, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    try:
+        connection.request(method, path, body=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def test_health_is_exact(server):
+    answer = ask(server, "GET", "/health")
+    assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_metrics_need_their_token_and_show_only_operational_values(server):
+    assert ask(server, "GET", "/metrics").status == 401
+    assert ask(server, "GET", "/metrics", authorization="Bearer wrong").json == {
+        "error": "Invalid or missing metrics token"
+    }
+    answer = ask(server, "GET", "/metrics", authorization="Bearer scrape-me")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    text = answer.body.decode()
+    for name, kind in {
+        "agentx_ingest_queue_depth": "gauge",
+        "agentx_ingest_queue_max_depth": "gauge",
+        "agentx_ingest_spans_total": "counter",
+        "agentx_ingest_spans_stored_total": "counter",
+        "agentx_ingest_spans_deduped_total": "counter",
+        "agentx_ingest_spans_rejected_total": "counter",
+        "agentx_ingest_spans_dropped_total": "counter",
+        "agentx_ingest_batches_total": "counter",
+        "agentx_process_resident_memory_bytes": "gauge",
+        "agentx_process_uptime_seconds": "gauge",
+    }.items():
+        assert f"# TYPE {name} {kind}\n" in text
+        assert re.search(rf"^{name} [0-9.]+$", text, re.M)
+    assert server.key not in text
+
+
+def test_counters_rise_with_what_is_stored(server):
+    def value(name: str) -> float:
+        text = ask(server, "GET", "/metrics", authorization="Bearer scrape-me").body.decode()
+        found = re.search(rf"^{name} ([0-9.]+)$", text, re.M)
+        assert found
+        return float(found[1])
+
+    before = {n: value(f"agentx_ingest_spans_{n}total") for n in ("", "stored_", "deduped_")}
+    body = json.dumps({"name": "counted", "spanId": "counted-once"}).encode()
+    for _ in range(2):
+        answer = ask(
+            server, "POST", "/api/v1/ingest/traces", body, x_api_key=server.key, content_type="application/json"
+        )
+        assert answer.status == 200
+    assert value("agentx_ingest_spans_total") == before[""] + 2
+    assert value("agentx_ingest_spans_stored_total") == before["stored_"] + 1
+    assert value("agentx_ingest_spans_deduped_total") == before["deduped_"] + 1
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_an_unknown_api_path_is_json_404(server, method):
+    answer = ask(server, method, "/api/v1/nope")
+    assert (answer.status, answer.json) == (404, {"error": "Not found"})
+
+
+def test_a_page_carries_no_rate_limit_headers_and_an_api_route_does(server):
+    assert "ratelimit" not in ask(server, "GET", "/").headers
+    for path in ("/health", "/api/v1/nope", "/api/v1/projects"):
+        answer = ask(server, "GET", path, x_api_key=server.key)
+        assert re.fullmatch(r"limit=\d+, remaining=\d+, reset=\d+", answer.headers["ratelimit"])
+        assert re.fullmatch(r"\d+;w=60", answer.headers["ratelimit-policy"])
+    assert ask(server, "GET", "/api/v1/projects", x_api_key=server.key).headers["ratelimit-policy"] == "120;w=60"
+    assert ask(server, "GET", "/health").headers["ratelimit-policy"] == "6000;w=60"
+
+
+def test_a_body_over_10_mb_gets_413_on_every_route(server):
+    big = b'"' + b"x" * (11 * 1024 * 1024) + b'"'
+    for path in ("/api/v1/ingest/traces", "/api/v1/projects"):
+        answer = ask(server, "POST", path, big, x_api_key=server.key, content_type="application/json")
+        assert answer.status == 413, path
+        assert set(answer.json) == {"error"}
+
+
+def test_a_request_id_is_kept_when_sane_and_made_otherwise(server):
+    assert ask(server, "GET", "/health", x_request_id="abc-123").headers["x-request-id"] == "abc-123"
+    made = ask(server, "GET", "/health", x_request_id='evil" value').headers["x-request-id"]
+    assert re.fullmatch(r"[A-Za-z0-9_-]{21}", made)
+    assert ask(server, "GET", "/").headers["x-request-id"] != made
+
+
+def test_bytes_beyond_ascii_in_a_query_are_no_server_error(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
+        raw.sendall(b"GET /palette?q=\xc3\xa9\xff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        status = int(raw.makefile("rb").readline().split()[1])
+    assert status < 500
+
+
+def test_a_header_with_an_underscore_is_not_taken_for_the_key(server):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request("GET", "/api/v1/projects", headers={"x_api_key": server.key})
+    answer = Answer(connection.getresponse())
+    connection.close()
+    assert (answer.status, answer.json) == (401, {"error": "Invalid or missing API key"})
+    assert ask(server, "GET", "/api/v1/projects", x_api_key=server.key).status == 200
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_body_stores_nothing(server):
+    body = json.dumps({"name": "half", "spanId": "half-a-body"}).encode()
+    for path in ("/api/v1/ingest/traces", "/api/v1/projects"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
+            raw.sendall(
+                f"POST {path} HTTP/1.1\r\nHost: x\r\nx-api-key: {server.key}\r\n"
+                f"content-type: application/json\r\ncontent-length: {len(body) + 50}\r\n\r\n".encode()
+                + body
+            )
+    assert ask(server, "GET", "/health").status == 200
+    answer = ask(server, "POST", "/api/v1/ingest/traces", body, x_api_key=server.key, content_type="application/json")
+    assert answer.json["deduped"] is False
+
+
+def test_rate_limits_refuse_with_the_exact_body_and_keep_their_budgets_apart():
+    with running_server(env={"AGENTX_RATE_LIMIT_DATA_PLANE": "5", "AGENTX_RATE_LIMIT_CREDENTIAL": "2"}) as server:
+        server_answers = [ask(server, "GET", "/api/v1/nope") for _ in range(6)]
+        # One request on the data budget went to the harness's own health check.
+        refused = server_answers[-1]
+        assert refused.status == 429
+        assert refused.json == {"statusCode": 429, "message": "Too many requests"}
+        assert "remaining=0" in refused.headers["ratelimit"]
+        assert int(refused.headers["retry-after"]) <= 60
+        ingest = ask(server, "POST", "/api/v1/ingest/traces", b"{}", x_api_key=server.key)
+        assert (ingest.status, ingest.json) == (429, {"statusCode": 429, "message": "Too many requests"})
+        assert [ask(server, "GET", "/api/v1/auth/config").status == 429 for _ in range(3)] == [False, False, True]
+        assert ask(server, "GET", "/").status != 429
+
+
+def test_forwarded_addresses_count_only_behind_a_trusted_proxy():
+    def statuses(server: RunningServer) -> list[int]:
+        return [
+            ask(server, "GET", "/api/v1/nope", x_forwarded_for=f"198.51.100.{number}").status for number in range(6)
+        ]
+
+    limit = {"AGENTX_RATE_LIMIT_DATA_PLANE": "4"}
+    with running_server(env=limit) as direct:
+        assert 429 in statuses(direct)
+    with running_server(env={**limit, "AGENTX_TRUST_PROXY": "1"}) as proxied:
+        assert set(statuses(proxied)) == {404}
+
+
+def test_limits_off_means_no_headers():
+    with running_server(env={"AGENTX_RATE_LIMIT": "off", "AGENTX_RATE_LIMIT_DATA_PLANE": "1"}) as server:
+        answers = [ask(server, "GET", "/health") for _ in range(3)]
+        assert {answer.status for answer in answers} == {200}
+        assert all("ratelimit" not in answer.headers for answer in answers)
+
+
+def test_a_stop_signal_stores_everything_that_was_sent_before_it_answers():
+    """SIGTERM while 8 senders are at it: every span that got its 200 is there after the next start."""
+    with running_server() as first:
+        stored: list[str] = []
+        enough = threading.Event()
+
+        def sender(name: str) -> None:
+            number = 0
+            while True:
+                number += 1
+                body = json.dumps({"name": name, "spanId": f"{name}-{number}"}).encode()
+                try:
+                    answer = ask(
+                        first,
+                        "POST",
+                        "/api/v1/ingest/traces",
+                        body,
+                        x_api_key=first.key,
+                        content_type="application/json",
+                    )
+                except (OSError, http.client.HTTPException):
+                    return
+                if answer.status == 200:
+                    stored.append(f"{name}-{number}")
+                if len(stored) > 200:
+                    enough.set()
+
+        senders = [threading.Thread(target=sender, args=(f"sender{n}",)) for n in range(8)]
+        for thread in senders:
+            thread.start()
+        assert enough.wait(60)
+        assert first.stop() == 0
+        for thread in senders:
+            thread.join(30)
+        with running_server(home=first.home, db_url=first.db_url) as second:
+            for span_id in stored:
+                body = json.dumps({"name": "again", "spanId": span_id}).encode()
+                answer = ask(
+                    second, "POST", "/api/v1/ingest/traces", body, x_api_key=second.key, content_type="application/json"
+                )
+                assert answer.json["deduped"] is True, span_id

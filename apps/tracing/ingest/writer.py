@@ -31,7 +31,7 @@ from apps.tracing.store.write import Written, store_rows
 
 logger = logging.getLogger(__name__)
 
-FOLD_SECONDS = 1.0
+FOLD_SECONDS = 2.0
 # While readers keep asking under load, folds keep this distance.
 FOLD_GAP_SECONDS = 0.05
 SETTLE_TIMEOUT_SECONDS = 5.0
@@ -39,7 +39,7 @@ SETTLE_TIMEOUT_SECONDS = 5.0
 BUSY_MS = 2000
 RETRY_PAUSE_SECONDS = 0.05
 CHECKPOINT_SECONDS = 1.0
-CHECKPOINT_BYTES = 8 * 1024 * 1024
+CHECKPOINT_BYTES = 96 * 1024 * 1024
 
 OnStored = Callable[[list[Row]], None]
 # Called in the writer thread after each commit with the new rows; must be quick and must not raise.
@@ -124,6 +124,7 @@ class Writer:
         self._stopping = threading.Event()
         self._fold_requests: list[_FoldRequest] = []
         self._last_fold = 0.0
+        self._rewind_wal = False
         self._unfolded = True  # a former process may have left pending contributions
         self.accepting = False
 
@@ -215,6 +216,8 @@ class Writer:
                 self._flush(groups)
                 self._unfolded = True
             self._fold_if_due(idle=self._queue.empty())
+            if self._rewind_wal:
+                self._finish_checkpoint()
             if stop and self._queue.empty():
                 self._fold_if_due(idle=True)
                 return
@@ -352,6 +355,18 @@ class Writer:
             request.ok = ok
             request.done.set()
 
+    def _finish_checkpoint(self) -> None:
+        """Copy the little that was written during the other thread's checkpoint, so that the WAL starts over.
+
+        Under steady load only the one who writes can find a moment when everything is copied.
+        """
+        self._rewind_wal = False
+        try:
+            connection.ensure_connection()
+            connection.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except (DatabaseError, sqlite3.Error):
+            logger.warning("the write-ahead log could not be rewound", exc_info=True)
+
     def _checkpoint(self) -> None:
         """Copy the WAL back into the database file from a thread of its own, without ever waiting for readers."""
         path = str(connection.settings_dict["NAME"])
@@ -362,6 +377,7 @@ class Writer:
                     try:
                         raw.execute("PRAGMA synchronous=NORMAL")
                         raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                        self._rewind_wal = True
                     finally:
                         raw.close()
             except sqlite3.Error:

@@ -26,4 +26,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # Redis delivers a message again after this; longer than the longest task.
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {} if EMBEDDED_BROKER else {"visibility_timeout": 3900}
 DJANGO_CELERY_BEAT_TZ_AWARE = True
-CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
+# Seconds, not crontabs: settings must not import Celery into the web process.
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "expire-spans": {"task": "apps.tracing.tasks.expire_spans", "schedule": 86_400.0},
+}

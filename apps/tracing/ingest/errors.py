@@ -6,6 +6,8 @@ QUEUE_FULL = "Ingest queue is full - retry with backoff (Retry-After: 1s)."
 QUEUE_FULL_RETRY_AFTER = "1"
 STORAGE_UNAVAILABLE = "Trace storage is unavailable - the span was not stored; retry."
 STORAGE_UNAVAILABLE_RETRY_AFTER = "2"
+# The project was deleted while the span waited; the key that brought it opens nothing any more.
+PROJECT_GONE = "Invalid or missing API key"
 INVALID_PAYLOAD = "Invalid trace payload"
 QUOTA_REACHED = (
     "Daily trace quota reached (AGENTX_QUOTA_TRACES_PER_DAY={limit}; child spans are exempt; resets at midnight UTC)."

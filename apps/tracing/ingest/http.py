@@ -13,6 +13,7 @@ from apps.core.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, json_
 from apps.tracing.ingest import pipeline, wire
 from apps.tracing.ingest.auth import KeyUnavailable, project_of_key
 from apps.tracing.ingest.errors import (
+    PROJECT_GONE,
     QUEUE_FULL,
     QUEUE_FULL_RETRY_AFTER,
     STORAGE_UNAVAILABLE,
@@ -53,7 +54,7 @@ async def traces(scope: Scope, receive: Receive, send: Send) -> None:
             )
         else:
             if stored.refused is not None:
-                await json_error(send, 429, stored.refused)
+                await json_error(send, 401 if stored.refused == PROJECT_GONE else 429, stored.refused)
             else:
                 answer = '{"traceId":"%s","trace_id":"%s","deduped":%s}' % (  # noqa: UP031
                     stored.id,

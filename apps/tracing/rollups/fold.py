@@ -30,6 +30,7 @@ from apps.tracing.rollups.contributions import (
 # Five-minute rows are for recent windows only; older time has hours and days.
 FIVE_MINUTES_KEPT_DAYS = 8
 MAX_JOURNAL_ROWS = 2000
+MAX_JOURNAL_BYTES = 2_000_000
 _LOCK_KEY = 0x61677478666F6C64
 _EVAL = int(Traffic.EVAL_RUN)
 _WIDTHS = ((int(Grain.HOUR), 3600), (int(Grain.DAY), 86_400))
@@ -61,7 +62,7 @@ def settle() -> None:
     ask = _fold_elsewhere
     if ask is not None and not connection.in_atomic_block and ask():
         return
-    while fold() >= MAX_JOURNAL_ROWS:
+    while fold():
         pass
 
 
@@ -80,8 +81,14 @@ def fold(*, wait: bool = True) -> int:
         if not journal:
             return 0
         batch = Batch()
+        size = taken = 0
         for _, payload in journal:
+            size += len(payload)
+            if taken and size > MAX_JOURNAL_BYTES:
+                break
             batch.merge_encoded(bytes(payload))
+            taken += 1
+        journal = journal[:taken]
         apply(batch)
         ids = ",".join(str(int(row[0])) for row in journal)
         cursor.execute(f"DELETE FROM tracing_rollupjournal WHERE id IN ({ids})")

@@ -44,6 +44,9 @@ class Backend(Protocol):
     def update_links(self, rows: Sequence[Row]) -> None:
         """Write the columns a later arrival may change."""
 
+    def update_costs(self, rows: Sequence[Row]) -> None:
+        """Write `cost_usd` and `own_cost_usd`."""
+
     def insert_events(self, events: Sequence[Event]) -> None:
         """Insert operational events."""
 

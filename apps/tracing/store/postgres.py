@@ -110,6 +110,14 @@ class Postgres:
         with _cursor() as cursor:
             cursor.executemany(_UPDATE, [link_values(row) for row in rows])
 
+    def update_costs(self, rows: Sequence[Row]) -> None:
+        """Write costs."""
+        with _cursor() as cursor:
+            cursor.executemany(
+                "UPDATE tracing_span SET cost_usd = %s, own_cost_usd = %s WHERE id = %s",
+                [(row.cost_usd, row.own_cost_usd, row.id) for row in rows],
+            )
+
     def insert_events(self, events: Sequence[Event]) -> None:
         """Insert operational events."""
         if events:

@@ -88,6 +88,13 @@ class Sqlite:
         """Write changed links, sums and costs."""
         _raw().executemany(_UPDATE, [link_values(row) for row in rows])
 
+    def update_costs(self, rows: Sequence[Row]) -> None:
+        """Write costs."""
+        _raw().executemany(
+            "UPDATE tracing_span SET cost_usd = ?, own_cost_usd = ? WHERE id = ?",
+            [(row.cost_usd, row.own_cost_usd, row.id) for row in rows],
+        )
+
     def insert_events(self, events: Sequence[Event]) -> None:
         """Insert operational events."""
         if events:

@@ -14,7 +14,7 @@ import msgspec
 from django.conf import settings
 
 from apps.core.ids import new_id
-from apps.tracing.ingest.errors import QUOTA_REACHED
+from apps.tracing.ingest.errors import PROJECT_GONE, QUOTA_REACHED
 from apps.tracing.ingest.normalize import first_failed_tool, price_own, price_row
 from apps.tracing.ingest.records import Stored
 from apps.tracing.models import Outcome, Traffic
@@ -28,6 +28,16 @@ _EVENT_KEYS = {
     int(Outcome.TRACE_ERROR): "agent-trace-error",
     int(Outcome.EMPTY_RESPONSE): "empty-agent-response",
 }
+
+
+# Projects whose deletion has begun in this process: what still waits in the queue for them is refused.
+_refused_projects: set[int] = set()
+
+
+def refuse_project(project_id: int) -> None:
+    """Store nothing more for a project that is being deleted."""
+    if not settings.INGEST_INLINE:
+        _refused_projects.add(project_id)
 
 
 class Written(msgspec.Struct):
@@ -51,6 +61,10 @@ def store_rows(rows: list[Row]) -> Written:
     touched: list[Row] = []
     deduped = 0
     for project_id, positions in by_project.items():
+        if project_id in _refused_projects:
+            for position in positions:
+                answers[position] = Stored(refused=PROJECT_GONE)
+            continue
         accepted: list[Row] = []
         stored_ids = store.find_span_ids(
             project_id, [sid for position in positions if (sid := rows[position].span_id) is not None]

@@ -1,0 +1,36 @@
+"""Removing everything recorded for a project, in batches beside running ingest."""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+
+from apps.tracing.models import CheckItem, OperationalEvent, Rollup, Session, ToolRollup
+from apps.tracing.rollups.fold import settle
+from apps.tracing.store.agents import forget_cached_agents
+from apps.tracing.store.changes import delete_where
+from apps.tracing.store.write import refuse_project
+
+_SMALL_BATCH = 5000
+
+
+def purge_project(project_id: int) -> int:
+    """Delete spans, words, links, sessions, aggregates, events and queued checks of a project; returns the spans.
+
+    May be called again at any time, also when the project's own row is gone.
+    """
+    refuse_project(project_id)
+    forget_cached_agents()
+    deleted = 0
+    while count := delete_where(project_id=project_id, where="TRUE", params=(), count=False):
+        deleted += count
+    # What was pending is folded first, so that no later fold brings an aggregate back.
+    settle()
+    for model in (Session, Rollup, ToolRollup, OperationalEvent, CheckItem):
+        while True:
+            ids = list(model.objects.filter(project_id=project_id).values_list("pk", flat=True)[:_SMALL_BATCH])
+            if not ids:
+                break
+            with transaction.atomic(), connection.cursor() as cursor:
+                marks = ", ".join(["%s"] * len(ids))
+                cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE id IN ({marks})", ids)
+    return deleted

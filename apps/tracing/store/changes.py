@@ -1,0 +1,66 @@
+"""Taking stored rows away and re-pricing them; their contributions go or change in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from apps.tracing.ingest.normalize import price_own, price_row
+from apps.tracing.rollups.contributions import Batch
+from apps.tracing.store.backend import backend
+from apps.tracing.store.rows import Row
+
+# Rows a transaction deletes or changes: small enough that ingest beside it hardly waits.
+BATCH_ROWS = 300
+
+
+def delete_where(*, project_id: int, where: str, params: Sequence[object], count: bool = True) -> int:
+    """Delete up to BATCH_ROWS rows of a project that meet a condition (%s placeholders), oldest id first.
+
+    `count=False` leaves the aggregates alone, for a project that disappears as a whole. Returns how many went.
+    """
+    store = backend()
+    with store.transaction():
+        store.lock_projects([project_id])
+        rows = store.load_rows(f"project_id = %s AND {where}", (project_id, *params), BATCH_ROWS)
+        if not rows:
+            return 0
+        store.delete_rows(rows)
+        if count:
+            contributions = Batch()
+            for row in rows:
+                contributions.remove_deleted(row)
+            store.insert_journal(contributions.encode())
+        return len(rows)
+
+
+def reprice_where(
+    *, project_id: int, organization_id: str | None, after_id: str, until_id: str
+) -> tuple[int, int, str | None]:
+    """Price one batch of a project's rows with ids in [after_id, until_id) anew at today's catalog.
+
+    Returns how many rows were looked at, how many changed, and the id after which the next batch starts (None: done).
+    """
+    store = backend()
+    with store.transaction():
+        store.lock_projects([project_id])
+        rows = store.load_rows("project_id = %s AND id >= %s AND id < %s", (project_id, after_id, until_id), BATCH_ROWS)
+        contributions = Batch()
+        changed: list[Row] = []
+        for row in rows:
+            if row.model is None:
+                continue
+            old = msgspec.structs.replace(row)
+            row.organization_id = organization_id
+            price_row(row)
+            price_own(row)
+            if (row.cost_usd, row.own_cost_usd) != (old.cost_usd, old.own_cost_usd):
+                contributions.add(old, -1)
+                contributions.add(row)
+                changed.append(row)
+        if changed:
+            store.update_costs(changed)
+            store.insert_journal(contributions.encode())
+    following = rows[-1].id + "\x01" if len(rows) == BATCH_ROWS else None
+    return len(rows), len(changed), following

@@ -9,11 +9,10 @@ SQLite: the contentless FTS5 table `tracing_spansearch` (rowid = rowid of the sp
 from __future__ import annotations
 
 import re
-from typing import Any
+from functools import lru_cache
+from hashlib import blake2b
 
-import msgspec
-from django.db import connection
-
+from apps.tracing.models import Traffic
 from apps.tracing.store.rows import Row
 
 MAX_WORDS = 800
@@ -30,6 +29,16 @@ _UNICODE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 # ASCII: letters and digits stay (in lower case), everything else separates.
 _ASCII = {code: (chr(code).lower() if chr(code).isalnum() else " ") for code in range(128)}
 _ASCII_TABLE = "".join(_ASCII[code] for code in range(128))
+_EVAL_RUN = int(Traffic.EVAL_RUN)
+# Marks of an eval-run root and of a failed one.
+EVAL_RUN = "§e"
+FAILED = "§x"
+
+
+@lru_cache(maxsize=8192)
+def mark(kind: str, value: str) -> str:
+    """The mark of a value: p project, f framework ("" for none), m model, a agent, t tool."""
+    return f"§{kind}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
 def words(text: str) -> set[str]:
@@ -63,45 +72,39 @@ def tokens(payload: str | bytes) -> list[str]:
 
 
 def row_tokens(row: Row) -> list[str]:
-    """The words a root is found by: name, input, output, error and session id (its own id is looked up directly)."""
+    """What a root is found by: words of name, input, output, error and session id, and its marks.
+
+    Its own id is looked up directly.
+    """
     parts = [row.name, row.input or "", row.output or "", row.error or "", row.session_id or ""]
     if sum(map(len, parts)) <= MAX_SCANNED_CHARS:
-        return _bounded(words(" ".join(parts)))
+        return _bounded(words(" ".join(parts))) + row_marks(row)
     found: set[str] = set()
     for part in parts:
         found |= words(part)
-    return _bounded(found)
+    return _bounded(found) + row_marks(row)
 
 
-class Match(msgspec.Struct, frozen=True):
-    """A condition on span rows: SQL with %s placeholders for `WHERE`, and its parameters."""
+def row_marks(row: Row) -> list[str]:
+    """Marks filed beside the words of a root, so that filters are answered by the same index.
 
-    sql: str
-    params: list[Any]
-
-
-def matching(project_id: int, query: str, *, alias: str = "tracing_span") -> Match | None:
-    """The condition that a root of the project holds every word of the query, the last one as a prefix.
-
-    None when the query holds no word at all: nothing can match.
+    They begin with a character that is in no word. All of them hang on columns of a root that never change.
     """
-    found = [word[:MAX_WORD_CHARS] for word in _ordered_words(query)]
-    if not found:
-        return None
-    if connection.vendor == "sqlite":
-        quoted = " ".join(f'"{word}"' for word in found[:-1])
-        last = f'"{found[-1]}"*'
-        return Match(
-            f"{alias}.rowid IN (SELECT rowid FROM tracing_spansearch WHERE tracing_spansearch MATCH %s)",
-            [f"{quoted} {last}".strip()],
-        )
-    query_text = " & ".join([*(f"'{word}'" for word in found[:-1]), f"'{found[-1]}':*"])
-    return Match(
-        f"{alias}.id IN (SELECT span_id FROM tracing_spansearch WHERE project_id = %s AND body @@ %s::tsquery)",
-        [project_id, query_text],
-    )
+    found = [mark("p", str(row.project_id))]
+    if row.traffic == _EVAL_RUN:
+        found.append(EVAL_RUN)
+    if row.status:
+        found.append(FAILED)
+    found.append(mark("f", row.framework or ""))
+    if row.model:
+        found.append(mark("m", row.model))
+    if row.agent_id:
+        found.append(mark("a", row.agent_id))
+    found.extend(mark("t", tool) for tool, _, _ in row.tools)
+    return found
 
 
-def _ordered_words(query: str) -> list[str]:
-    text = _CJK.sub(lambda match: f" {match.group(0)} ", query[:1000].casefold())
-    return list(dict.fromkeys(_WORD.findall(text)))[:20]
+def query_words(text: str) -> list[str]:
+    """The distinct words of what a person typed, in their order, at most 20."""
+    text = _CJK.sub(lambda match: f" {match.group(0)} ", text[:1000].casefold())
+    return list(dict.fromkeys(word[:MAX_WORD_CHARS] for word in _WORD.findall(text)))[:20]

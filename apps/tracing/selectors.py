@@ -6,17 +6,17 @@ number of queries of each function is fixed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
 from django.db.models import Sum
 
-from apps.core.ids import LENGTH, time_prefix
+from apps.core.ids import LENGTH, MAX_MS, time_prefix
 from apps.projects.models import Project
+from apps.tracing import search
 from apps.tracing.models import Agent, Grain, Rollup, Session, Status, ToolRollup, Traffic
-from apps.tracing.store import reads
+from apps.tracing.rollups.fold import settle
+from apps.tracing.store import reads, searches
 from apps.tracing.store.reads import SpanRow
 from apps.tracing.trajectory import in_order
 
@@ -24,6 +24,11 @@ SOURCES = ("production", "eval", "all")
 UNLABELLED = "other"
 PAGE_DEFAULT = 50
 PAGE_MAX = 100
+_HOUR_MS = 3_600_000
+# Rows a filtered page may be expected to read before the search index is asked instead.
+_SCAN_MOST = 2000
+_TOTALS_MOST = 500
+_totals: dict[Any, tuple[Any, int]] = {}
 
 
 class UnknownCursor(ValueError):
@@ -49,9 +54,14 @@ class TraceFilters:
     tool: str = ""
 
     @property
-    def only_dimensions(self) -> bool:
-        """Whether the rollups can answer how many roots match."""
-        return not self.search and self.since_ms is None and self.until_ms is None
+    def timeless(self) -> bool:
+        """Whether no range of time is asked for."""
+        return self.since_ms is None and self.until_ms is None
+
+    @property
+    def by_dimension(self) -> bool:
+        """Whether a filter other than search and time is set."""
+        return bool(self.source != "all" or self.frameworks or self.agent_id or self.model or self.status or self.tool)
 
 
 @dataclass(frozen=True)
@@ -92,15 +102,6 @@ class SessionPage:
     next_cursor: str | None = None
 
 
-def settle() -> None:
-    """Bring the aggregates up to what is committed; called before any of them is read."""
-    try:
-        from apps.tracing.rollups import settle as fold_pending
-    except ImportError:
-        return
-    fold_pending()
-
-
 # --- Traces
 
 
@@ -122,32 +123,162 @@ def list_traces(
     if cursor is not None and not (len(cursor) == LENGTH and reads.is_root_of(project.pk, cursor)):
         raise UnknownCursor(cursor)
     settle()
-    total = count_traces(project, filters)
+    select = reads.LISTED if preview is None else reads.columns(preview=preview)
+    if filters.search:
+        found = _trace_by_id(project, filters, select)
+        if found is not None:
+            return TracePage([] if cursor is not None and found.id >= cursor else [found], 1)
+        if not search.query_words(filters.search):
+            return TracePage([], 0)
+    expr = _expression(project, filters) if filters.search or filters.tool else ""
+    total = _count(project, filters, expr)
     if total == 0:
         return TracePage([], 0)
-    select = reads.LISTED if preview is None else reads.columns(preview=preview)
-    if filters.tool:
-        rows = _roots_with_tool(project, filters, cursor, limit + 1, select)
+    if not expr and _sparse(project, filters, total, limit):
+        expr = _expression(project, filters)
+    if expr:
+        low, high = _id_bounds(filters)
+        upper = cursor if high is None or (cursor is not None and cursor < high) else high
+        ids = searches.newest(
+            project.pk, expr, _matching(project, filters, expr, total), low=low, high=upper, limit=limit + 1
+        )
+        rows = searches.rows(ids, select)
     else:
-        where, params = _conditions(project, filters)
+        where, params = _conditions(filters)
         rows = reads.roots(project.pk, where, params, before=cursor, limit=limit + 1, select=select)
     more = len(rows) > limit
     rows = rows[:limit]
     return TracePage(rows, max(total, len(rows)), rows[-1].id if more else None)
 
 
-def count_traces(project: Project, filters: TraceFilters) -> int:
-    """How many roots match, over all pages. Callers settle first."""
-    if filters.tool and filters.only_dimensions:
+def count_traces(project: Project, filters: TraceFilters | None = None) -> int:
+    """How many roots match, over all pages."""
+    filters = filters or TraceFilters()
+    settle()
+    if filters.search:
+        if _trace_by_id(project, filters, reads.LIGHT) is not None:
+            return 1
+        if not search.query_words(filters.search):
+            return 0
+    return _count(project, filters, _expression(project, filters) if filters.search or filters.tool else "")
+
+
+def _trace_by_id(project: Project, filters: TraceFilters, select: str) -> SpanRow | None:
+    """The root that the search text is the id of, when it passes the other filters."""
+    text = filters.search.strip()
+    if len(text) != LENGTH:
+        return None
+    where, params = _conditions(replace(filters, search="", tool=""))
+    rows = reads.roots(
+        project.pk, f"id = %s AND {where}" if where else "id = %s", [text, *params], limit=1, select=select
+    )
+    return rows[0] if rows else None
+
+
+def _count(project: Project, filters: TraceFilters, expr: str) -> int:
+    """How many roots match; `expr` is the index expression of filters that need one. The aggregates are settled."""
+    if filters.search:
+        if not filters.timeless:
+            return searches.count_between(project.pk, expr, *_id_bounds(filters))
+        return _search_total(project, filters, expr)
+    if filters.tool:
+        if not filters.timeless:
+            return searches.count_between(project.pk, expr, *_id_bounds(filters))
         tools = ToolRollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, tool=filters.tool)
         return _dimensions(tools, filters).aggregate(n=Sum("roots"))["n"] or 0
+    if filters.timeless:
+        return _roots_in(project, filters, Grain.ALL_TIME, 0, 1)
+    return _count_in_time(project, filters)
+
+
+def _roots_in(project: Project, filters: TraceFilters, grain: Grain, start: int, end: int) -> int:
+    """Roots with these dimensions in the buckets `[start, end)` of one grain."""
+    rows = Rollup.objects.filter(project=project, grain=grain, is_root=True, bucket__gte=start, bucket__lt=end)
+    return _dimensions(rows, filters).aggregate(n=Sum("spans"))["n"] or 0
+
+
+def _count_in_time(project: Project, filters: TraceFilters) -> int:
+    """Whole hours and days come from the rollups, the begun hours at both ends are counted from the rows."""
+    since = filters.since_ms if filters.since_ms is not None else 0
+    until = filters.until_ms if filters.until_ms is not None else MAX_MS
+    first, last = -(-since // _HOUR_MS), until // _HOUR_MS
+    if filters.until_ms is None:
+        last = max(first, last)
+    if first >= last:
+        where, params = _conditions(filters)
+        return reads.count_roots(project.pk, where, params)
+    total = _roots_in(project, filters, Grain.HOUR, first * 3600, last * 3600)
+    for low, high in ((since, first * _HOUR_MS), (last * _HOUR_MS, until)):
+        if low < high:
+            where, params = _conditions(replace(filters, since_ms=low, until_ms=high))
+            total += reads.count_roots(project.pk, where, params)
+    return total
+
+
+def _sparse(project: Project, filters: TraceFilters, total: int, limit: int) -> bool:
+    """Whether matches lie so thinly among the roots that walking the roots would read too many rows."""
+    if not filters.by_dimension or not filters.timeless:
+        return False
+    everything = _roots_in(project, TraceFilters(), Grain.ALL_TIME, 0, 1)
+    return min(limit + 1, total) * everything > _SCAN_MOST * total
+
+
+def _matching(project: Project, filters: TraceFilters, expr: str, total: int) -> int:
+    """How many roots match the index expression, which knows nothing of times."""
+    if filters.timeless:
+        return total
+    if filters.search:
+        return _search_total(project, filters, expr)
+    return searches.count(expr)
+
+
+def _search_total(project: Project, filters: TraceFilters, expr: str) -> int:
+    """The number of matches of a search. It is kept until the project's roots change, as every page shows it."""
+    filters = replace(filters, since_ms=None, until_ms=None)
+    version = (_roots_in(project, TraceFilters(), Grain.ALL_TIME, 0, 1), reads.newest_root(project.pk))
+    key = (project.pk, filters, expr)
+    known = _totals.get(key)
+    if known is not None and known[0] == version:
+        return known[1]
+    total = searches.count(expr)
+    if len(_totals) >= _TOTALS_MOST:
+        _totals.clear()
+    _totals[key] = (version, total)
+    return total
+
+
+def _expression(project: Project, filters: TraceFilters) -> str:
+    """The filters but times in the language of the search index."""
+    marks = [search.mark("p", str(project.pk))]
+    groups: list[tuple[str, ...]] = []
+    without: list[str] = []
+    if filters.source == "production":
+        without.append(search.EVAL_RUN)
+    elif filters.source == "eval":
+        marks.append(search.EVAL_RUN)
+    if filters.frameworks:
+        labels = [*filters.frameworks, ""] if UNLABELLED in filters.frameworks else filters.frameworks
+        groups.append(tuple(search.mark("f", label) for label in labels))
+    if filters.agent_id:
+        marks.append(search.mark("a", filters.agent_id))
+    if filters.model:
+        marks.append(search.mark("m", filters.model))
     if filters.tool:
-        return len(_roots_with_tool(project, filters, None, None, reads.LIGHT))
-    if filters.only_dimensions:
-        rows = Rollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, is_root=True)
-        return _dimensions(rows, filters).aggregate(n=Sum("spans"))["n"] or 0
-    where, params = _conditions(project, filters)
-    return reads.count_roots(project.pk, where, params)
+        marks.append(search.mark("t", filters.tool))
+    if filters.status == "error":
+        marks.append(search.FAILED)
+    elif filters.status:
+        without.append(search.FAILED)
+    words = tuple(search.query_words(filters.search)) if filters.search else ()
+    return searches.expression(searches.Query(words, tuple(marks), tuple(groups), tuple(without)))
+
+
+def _id_bounds(filters: TraceFilters) -> tuple[str | None, str | None]:
+    """The range of times as a range of ids."""
+    return (
+        None if filters.since_ms is None else time_prefix(filters.since_ms),
+        None if filters.until_ms is None else time_prefix(filters.until_ms),
+    )
 
 
 def _dimensions(rows: Any, filters: TraceFilters) -> Any:
@@ -168,8 +299,8 @@ def _dimensions(rows: Any, filters: TraceFilters) -> Any:
     return rows
 
 
-def _conditions(project: Project, filters: TraceFilters) -> tuple[str, list[Any]]:
-    """The filters as SQL over the columns of one span row."""
+def _conditions(filters: TraceFilters) -> tuple[str, list[Any]]:
+    """The filters but search and tool as SQL over the columns of one span row."""
     parts: list[str] = []
     params: list[Any] = []
 
@@ -195,52 +326,7 @@ def _conditions(project: Project, filters: TraceFilters) -> tuple[str, list[Any]
         add("id >= %s", time_prefix(filters.since_ms))
     if filters.until_ms is not None:
         add("id < %s", time_prefix(filters.until_ms))
-    if filters.search:
-        sql, values = _search(project, filters.search)
-        add(sql, *values)
     return " AND ".join(parts), params
-
-
-def _search(project: Project, text: str) -> tuple[str, Sequence[Any]]:
-    from apps.tracing.search import matching
-
-    return matching(project, text)
-
-
-class _Named(msgspec.Struct):
-    name: Any = None
-
-
-_tool_names = msgspec.json.Decoder(list[_Named])
-
-
-def names_tool(tool_calls: str | None, tool: str) -> bool:
-    """Whether the JSON list of tool calls has an entry of that name."""
-    try:
-        return any(call.name == tool for call in _tool_names.decode(tool_calls or "[]"))
-    except (msgspec.DecodeError, RecursionError):
-        return False
-
-
-def _roots_with_tool(
-    project: Project, filters: TraceFilters, before: str | None, limit: int | None, select: str
-) -> list[SpanRow]:
-    """Roots whose tool calls name `filters.tool`; candidates are read in chunks, newest first."""
-    where, params = _conditions(project, replace(filters, tool=""))
-    where = f"{where} AND tool_count > 0" if where else "tool_count > 0"
-    select = select.replace("NULL AS tool_calls", "tool_calls")
-    found: list[SpanRow] = []
-    chunk = 200
-    while True:
-        rows = reads.roots(project.pk, where, params, before=before, limit=chunk, select=select)
-        for row in rows:
-            if names_tool(row.tool_calls, filters.tool):
-                found.append(row)
-                if limit is not None and len(found) >= limit:
-                    return found
-        if len(rows) < chunk:
-            return found
-        before = rows[-1].id
 
 
 def get_span(project: Project, span_id: str) -> SpanRow | None:

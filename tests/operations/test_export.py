@@ -10,7 +10,6 @@ from django.apps import apps
 
 from apps.core import exports
 from apps.projects.models import AuditEvent, Project
-from apps.tracing.models import Traffic
 
 NAMES = {
     "traces",
@@ -69,7 +68,7 @@ def test_manifest_lists_every_entity_with_live_counts(api, span):
     listed = {item["entity"]: item for item in body["entities"]}
     assert set(listed) >= NAMES
     assert len(listed) == len(body["entities"])
-    assert (listed["traces"]["rows"], listed["agents"]["rows"], listed["signals"]["rows"]) == (2, 1, 0)
+    assert (listed["traces"]["rows"], listed["agents"]["rows"], listed["signals"]["rows"]) == (2, 2, 0)
     for name, item in listed.items():
         assert set(item) == {"entity", "rows", "path"}
         assert item["path"] == f"/api/v1/export/{name}"
@@ -94,10 +93,9 @@ def test_traces_hold_every_span_in_the_stored_shape(api, span):
         output="done",
         metadata={"k": "v"},
         start_ns=1_777_000_000_123_456_789,
-        created_ms=1_777_000_000_123,
         input_tokens=3,
     )
-    span("child", parent_span_id="a", traffic=Traffic.EVAL_RUN)
+    span("child", parent_span_id="a", source="eval-run")
     root, child = rows_of(api, "traces")
     assert (root["name"], root["input"], root["output"], root["metadata"]) == ("root", {"q": [1]}, "done", {"k": "v"})
     assert root["createdAt"] == "2026-04-24T03:06:40.123Z"
@@ -122,7 +120,7 @@ def test_since_is_inclusive(api, span, since, names):
     """A date or a datetime on createdAt (OPS-042)."""
     base = 1_787_270_400_000  # 2026-08-21T00:00:00Z
     for name, offset in (("a", -1), ("b", 0), ("c", 86_400_000)):
-        span(name, created_ms=base + offset)
+        span(name, at_ms=base + offset)
     assert [row["name"] for row in rows_of(api, "traces", since=since)] == names
 
 
@@ -168,7 +166,7 @@ def test_no_secret_is_exported(api, project, span):
 def test_pages_are_read_by_keyset(api, span, django_assert_num_queries):
     """More rows than one page hold; nothing twice, nothing missing (OPS-048)."""
     for n in range(450):
-        span(f"t{n}", created_ms=1_000 + n // 7)
+        span(f"t{n}", at_ms=1_000 + n // 7)
     names = [row["name"] for row in rows_of(api, "traces")]
     assert sorted(names) == sorted(f"t{n}" for n in range(450))
 

@@ -6,55 +6,27 @@ import json
 from typing import Any
 
 import pytest
-from django.db.models import F
 from django.test import Client
 
-from apps.core.ids import new_id
-from apps.core.times import now_ms
-from apps.tracing.models import Grain, Rollup, Session, Span, Status, Traffic
+from apps.tracing.ingest.pipeline import store_spans
+from apps.tracing.ingest.records import SpanIn
+from apps.tracing.models import Span
 
 _JSON = ("input", "output", "tool_calls", "metadata", "performance_summary")
 
 
 @pytest.fixture
 def span(project):
-    """Stores one row with the given columns; payloads are given as values."""
+    """Stores one span through the ingest pipeline; payloads are values, `at_ms` is its start in milliseconds."""
 
-    def make(name: str = "agent", *, of: Any = None, **columns: Any) -> Span:
-        owner = of or project
+    def make(name: str = "agent", *, of: Any = None, at_ms: float | None = None, **fields: Any) -> Span:
         for key in _JSON:
-            if key in columns:
-                columns[key] = json.dumps(columns[key], ensure_ascii=False)
-        created = columns.setdefault("created_ms", now_ms())
-        columns.setdefault("received_ms", created)
-        columns.setdefault("id", new_id(created))
-        columns.setdefault("kind", "chain")
-        columns.setdefault("status", Status.ERROR if columns.get("error") else Status.OK)
-        row = Span.objects.create(project=owner, name=name, **columns)
-        key = {
-            "project": owner,
-            "grain": Grain.ALL_TIME,
-            "bucket": 0,
-            "is_root": row.parent_span_id is None,
-            "traffic": row.traffic,
-            "agent_id": row.agent_id or "",
-            "framework": row.framework or "",
-            "model": row.model or "",
-            "kind": row.kind,
-            "status": row.status,
-        }
-        Rollup.objects.get_or_create(**key)
-        Rollup.objects.filter(**key).update(spans=F("spans") + 1)
-        if row.session_id and row.traffic != Traffic.EVAL_RUN:
-            Session.objects.get_or_create(
-                project=owner,
-                session_id=row.session_id,
-                defaults={"first_ms": created, "last_ms": created, "stored_ms": created},
-            )
-            Session.objects.filter(project=owner, session_id=row.session_id).update(
-                span_count=F("span_count") + 1, turn_count=F("turn_count") + (row.parent_span_id is None)
-            )
-        return row
+            if key in fields:
+                fields[key] = json.dumps(fields[key], ensure_ascii=False).encode()
+        if at_ms is not None:
+            fields["start_ns"] = int(at_ms * 1_000_000)
+        [stored] = store_spans(of or project, [SpanIn(name=name, **fields)])
+        return Span.objects.get(id=stored.id)
 
     return make
 

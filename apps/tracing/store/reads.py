@@ -128,6 +128,13 @@ def count_roots(project_id: int, where: str, params: Sequence[Any]) -> int:
     return int(scalar(sql, [project_id, *params]))
 
 
+def newest_root(project_id: int) -> str | None:
+    """The id of the newest root of the project."""
+    sql = f"SELECT id FROM {TABLE} WHERE project_id = %s AND parent_span_id IS NULL ORDER BY id DESC LIMIT 1"
+    found: str | None = scalar(sql, [project_id])
+    return found
+
+
 def of_session(project_id: int, session_id: str, *, select: str = ALL) -> list[SpanRow]:
     """Every row of a session, in no particular order."""
     return fetch(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from apps.tracing.models import Traffic
+from apps.tracing.ingest.pipeline import store_spans
+from apps.tracing.ingest.records import SpanIn
 
-MINIMAL = {"_id", "name", "spanKind", "judgeScores", "source", "createdAt", "inputTokens", "outputTokens"}
+MINIMAL = {"_id", "name", "spanKind", "judgeScores", "source", "createdAt", "sessionId", "inputTokens", "outputTokens"}
 OPTIONAL = {
     "input",
     "output",
@@ -15,7 +16,6 @@ OPTIONAL = {
     "framework",
     "model",
     "toolCalls",
-    "sessionId",
     "spanId",
     "startedAt",
     "trafficSource",
@@ -31,7 +31,7 @@ def test_empty_project(api):
 
 
 def test_minimal_trace_has_exactly_the_keys_that_are_always_there(api, span):
-    """Absent optional members are left out, not null (TRC-112)."""
+    """Absent optional members are left out, not null (TRC-112); every root has a session (TRC-045)."""
     span("bare")
     (trace,) = api.get("/ingest/traces").json()["traces"]
     assert set(trace) == MINIMAL
@@ -57,10 +57,9 @@ def test_full_trace_has_every_key(api, span):
         session_id="s1",
         span_id="a1",
         start_ns=1_777_000_000_123_456_789,
-        traffic=Traffic.EVAL_RUN,
+        source="eval-run",
         input_tokens=150,
         output_tokens=45,
-        created_ms=1_777_000_000_123,
         metadata={"no": "list"},
         performance_summary={"no": "list"},
     )
@@ -74,19 +73,18 @@ def test_full_trace_has_every_key(api, span):
     assert b'"latencyMs":1340,' in response.content
 
 
-def test_payloads_are_the_bytes_that_came(api, span):
+def test_payloads_are_the_bytes_that_came(api, project):
     """Big numbers, spelling of numbers and key order survive, as nothing is re-encoded."""
-    row = span("raw")
-    type(row).objects.filter(pk=row.pk).update(input='{"b":1.50,"a":123456789012345678901234567890}')
+    [_] = store_spans(project, [SpanIn(name="raw", input=b'{"b":1.50,"a":123456789012345678901234567890}')])
     assert b'"input":{"b":1.50,"a":123456789012345678901234567890}' in api.get("/ingest/traces").content
 
 
 def test_only_roots_newest_first(api, span):
     """Children are no traces; imported history stands at its own time (TRC-103)."""
-    span("new", created_ms=3_000)
-    span("old", created_ms=1_000)
-    span("middle", created_ms=2_000)
-    span("child", parent_span_id="p", created_ms=4_000)
+    span("new", at_ms=3_000)
+    span("old", at_ms=1_000)
+    span("middle", at_ms=2_000)
+    span("child", parent_span_id="p", at_ms=4_000)
     body = api.get("/ingest/traces").json()
     assert [trace["name"] for trace in body["traces"]] == ["new", "middle", "old"]
     assert body["totalCount"] == 3
@@ -95,7 +93,7 @@ def test_only_roots_newest_first(api, span):
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_pages_neither_overlap_nor_skip(api, span, size):
     """Following nextCursor gives each id once, also for equal times, with the same total (TRC-105, TRC-106)."""
-    expected = {span(f"t{n}", created_ms=5_000 + n // 3).pk for n in range(13)}
+    expected = {span(f"t{n}", at_ms=5_000 + n // 3).pk for n in range(13)}
     seen: list[str] = []
     cursor = None
     while True:
@@ -168,8 +166,8 @@ def test_framework_filter(api, span):
 def test_source_filter(api, span):
     """production leaves eval-run traffic out, eval shows only it, all is the default (TRC-109)."""
     span("live")
-    span("quiet", traffic=Traffic.UNMONITORED)
-    span("run", traffic=Traffic.EVAL_RUN)
+    span("quiet", monitor=False)
+    span("run", source="eval-run")
 
     def names(**query: str) -> tuple[list[str], int]:
         body = api.get("/ingest/traces", **query).json()
@@ -214,11 +212,12 @@ def test_number_of_queries_is_fixed(api, span, django_assert_num_queries):
     """The same for one row and for a full page."""
     span("t")
     api.get("/ingest/traces")
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         api.get("/ingest/traces")
     for n in range(60):
         span(f"t{n}", framework=f"f{n}")
-    with django_assert_num_queries(2):
-        body = api.get("/ingest/traces").json()
+    body = api.get("/ingest/traces").json()
     with django_assert_num_queries(3):
+        api.get("/ingest/traces")
+    with django_assert_num_queries(4):
         api.get("/ingest/traces", cursor=body["nextCursor"])

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import BinaryField, Model, QuerySet
 
 from apps.core.ids import time_prefix
-from apps.core.times import from_ms
+from apps.core.times import datetime_to_iso, from_ms
 
 # In the order of the manifest (source 1:8095-8110); further ones follow in the order they are registered.
 KNOWN = (
@@ -132,3 +133,44 @@ def by_keyset(
         if len(page) < batch:
             return
         last = getattr(page[-1], key)
+
+
+def model_entity(
+    name: str,
+    model: type[Model],
+    *,
+    project: str = "project",
+    key: str = "id",
+    time_field: str | None = "created_at",
+    without: Sequence[str] = (),
+) -> Entity:
+    """An entity whose rows are the columns of a model in camelCase, with `id`, `projectId` and ISO times.
+
+    `project` is the look-up of the project from the model, `key` its unique column to page by, `without` the columns
+    that hold secrets. A model without a time of its own is filtered by the time its ids carry (`time_field=None`).
+    """
+    columns = [
+        (_camel(field.attname), field.attname)
+        for field in model._meta.concrete_fields
+        if field.name not in without and field.attname != "project_id" and not isinstance(field, BinaryField)
+    ]
+
+    def count(owner: Any) -> int:
+        return model._default_manager.filter(**{project: owner}).count()
+
+    def rows(owner: Any, since_ms: int | None) -> Iterator[dict[str, Any]]:
+        found = model._default_manager.filter(**{project: owner})
+        for row in by_keyset(found, since_ms, key=key, time_field=time_field):
+            values = {wire: _plain(getattr(row, column)) for wire, column in columns}
+            yield {"id": row.pk, "projectId": owner.uid, **values}
+
+    return Entity(name, count, rows, (model,))
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _plain(value: Any) -> Any:
+    return datetime_to_iso(value) if isinstance(value, datetime) else value

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from apps.core import exports
-from apps.projects.models import ApiKey, MonitoringDefaults, Project, QuotaUsage
-
-
-def _defaults(project: Project, since_ms: int | None) -> Iterator[dict[str, Any]]:
-    for row in MonitoringDefaults.objects.filter(project=project):
-        yield {
-            "id": project.uid,
-            "projectId": project.uid,
-            "enabledBuiltinPatterns": row.enabled_builtin_patterns,
-            "topicsEnabled": row.topics_enabled,
-            "topicsSampleRate": row.topics_sample_rate,
-            "retentionDays": row.retention_days,
-            "coverageMode": row.coverage_mode,
-            "sampleRate": row.sample_rate,
-            "latencyThresholdMs": row.latency_threshold_ms,
-        }
+from apps.core.exports import leave_out, model_entity
+from apps.core.exports import register as export
+from apps.datasets.models import CaseEmbedding, Dataset, DatasetVersion
+from apps.evaluations.models import Analysis, CIRun, GateVerdict, PairwiseComparison, Result, Run
+from apps.llm.models import ModelCall
+from apps.projects.models import ApiKey, MonitoringDefaults, QuotaUsage
+from apps.scorers.models import JudgeScorer, JudgeScorerVersion, ScorerGroup
 
 
 def register() -> None:
     """Called once, when Django is ready."""
-    exports.register(
-        exports.Entity(
-            "monitoring-defaults",
-            lambda project: MonitoringDefaults.objects.filter(project=project).count(),
-            _defaults,
-            (MonitoringDefaults,),
-        )
+    export(model_entity("monitoring-defaults", MonitoringDefaults, key="project_id", time_field="project__created_at"))
+    export(model_entity("datasets", Dataset, time_field="updated_at"))
+    export(model_entity("dataset-versions", DatasetVersion, project="dataset__project"))
+    export(model_entity("evaluation-settings", JudgeScorer, time_field="updated_at"))
+    export(model_entity("evaluation-settings-versions", JudgeScorerVersion, project="scorer__project"))
+    export(model_entity("scorer-groups", ScorerGroup, time_field="updated_at"))
+    export(model_entity("runs", Run))
+    export(model_entity("run-results", Result, project="run__project"))
+    export(model_entity("gate-results", GateVerdict))
+    export(model_entity("pairwise-comparisons", PairwiseComparison))
+    export(
+        model_entity("evaluation-analyses", Analysis, project="run__project", key="run_id", time_field="finished_at")
     )
-    exports.leave_out(ApiKey, "holds secrets")
-    exports.leave_out(QuotaUsage, "counters of the day")
+    export(model_entity("model-calls", ModelCall))
+    # Where a result is sent may carry a token of the receiver.
+    export(model_entity("ci-runs", CIRun, without=("webhook_url",)))
+    leave_out(ApiKey, "holds secrets")
+    leave_out(QuotaUsage, "counters of the day")
+    leave_out(CaseEmbedding, "computed from the texts again")

@@ -190,3 +190,20 @@ def test_every_project_scoped_table_is_exported_or_left_out_for_a_reason():
         )
     }
     assert scoped - exports.covered_models() == set()
+
+
+def test_rows_of_other_tables_have_their_columns_in_camel_case(api, project):
+    """One generic shape: id, projectId, columns, ISO times; `since` on the table's own time."""
+    from apps.datasets.models import Dataset, DatasetVersion
+
+    dataset = Dataset.objects.create(project=project, name="d", questions=[{"main_question": {"query": "q"}}])
+    DatasetVersion.objects.create(dataset=dataset, version=1, snapshot={}, change_summary="made")
+    [row] = rows_of(api, "datasets")
+    assert (row["id"], row["projectId"], row["questions"]) == (dataset.pk, project.uid, dataset.questions)
+    assert row["updatedAt"].endswith("Z")
+    assert row["gradingId"] == dataset.grading_id
+    [version] = rows_of(api, "dataset-versions")
+    assert (version["datasetId"], version["changeSummary"]) == (dataset.pk, "made")
+    assert rows_of(api, "datasets", since="2999-01-01") == []
+    [defaults] = rows_of(api, "monitoring-defaults")
+    assert defaults["projectId"] == project.uid

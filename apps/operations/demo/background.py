@@ -13,7 +13,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 
-from django.db import close_old_connections
+from django.db import connections
 
 from apps.core import leases
 from apps.core.models import InstanceSetting
@@ -87,7 +87,7 @@ def _in_thread(project: Project, live_minutes: float) -> None:
     try:
         _load(project, live_minutes)
     finally:
-        close_old_connections()
+        connections.close_all()
 
 
 def _load(project: Project, live_minutes: float) -> DemoProgress:

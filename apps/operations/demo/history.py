@@ -106,7 +106,7 @@ def conversation(
 
 def _mishap(rng: random.Random) -> Mishap:
     kinds = (Mishap.NONE, Mishap.TOOL_FAILURE, Mishap.MODEL_ERROR, Mishap.EMPTY_ANSWER, Mishap.SLOW)
-    return rng.choices(kinds, (0.93, 0.03, 0.012, 0.005, 0.023))[0]
+    return rng.choices(kinds, (0.905, 0.05, 0.012, 0.006, 0.027))[0]
 
 
 def _pick(rng: random.Random) -> AgentScript:

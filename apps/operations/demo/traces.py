@@ -356,7 +356,8 @@ class TraceComposer:
                 source=self._moment.source,
                 error=error,
                 latency_ms=round(self._clock - begin, 1),
-                start_ns=int(begin * _NS_PER_MS),
+                # A float cannot hold nanoseconds since 1970: only the offset is computed in one.
+                start_ns=self._moment.start_ms * _NS_PER_MS + int((begin - self._moment.start_ms) * _NS_PER_MS),
                 input_tokens=usage.input if usage else None,
                 output_tokens=usage.output if usage else None,
                 cache_read_tokens=(usage.cached or None) if usage else None,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 # Payload conventions that JSON-encode every value, text included.
-ENCODED_PREFIXES: Final = ("mlflow.", "traceloop.", "langfuse.", "gcp.vertex.agent.", "ai.", "lk.")
+ENCODED_PREFIXES: Final = ("mlflow.", "traceloop.", "gcp.vertex.agent.", "ai.")
+PLAIN: Final = frozenset({"ai.response.text"})
 
 SLOTS: Final[dict[str, tuple[str, ...]]] = {
     "input": (
@@ -148,6 +149,14 @@ SLOTS: Final[dict[str, tuple[str, ...]]] = {
     "input_type": ("input.mime_type",),
     "output_type": ("output.mime_type",),
 }
+
+# Input, output, cache read and cache write inside the objects of the slot "usage".
+USAGE_NAMES: Final = (
+    ("input_tokens", "input", "prompt_tokens"),
+    ("output_tokens", "output", "completion_tokens"),
+    ("cache_read_input_tokens", "input_cached_tokens", "cached_input_tokens"),
+    ("cache_creation_input_tokens", "cache_write_input_tokens"),
+)
 
 # attribute -> (slot, precedence; lower is better)
 TARGETS: Final[dict[str, tuple[str, int]]] = {

@@ -1,7 +1,7 @@
-"""A batch of OTLP spans to the rows the ingest pipeline takes: fields by convention, kinds, sessions, tool folding.
+"""A batch of OTLP spans to the rows the ingest pipeline takes: fields by convention, tool folding, metadata.
 
-One pass over a span's attributes sorts them by the tables in `conventions`; what no table knows, and what lost to a
-better source, is kept in the row's metadata.
+One pass over a span's attributes sorts them by the tables in `conventions` (see `fields`); what no table knows, and
+what lost to a better source, is kept in the row's metadata.
 """
 
 from __future__ import annotations
@@ -14,298 +14,44 @@ from django.conf import settings
 
 from apps.core.times import parse_iso_ms
 from apps.tracing.ingest.kinds import fold_kind, infer_kind
-from apps.tracing.ingest.records import SpanIn
-from apps.tracing.otlp.conventions import (
-    ANONYMOUS_SCOPES,
-    CHOICE_EVENT,
-    CONTENT_EVENTS,
-    DETAILS_EVENT,
-    ENCODED_PREFIXES,
-    KIND_SLOTS,
-    MESSAGE_EVENTS,
-    RESOURCE_NOISE,
-    SPECIAL_PREFIXES,
-    TARGETS,
+from apps.tracing.ingest.records import Meta, SpanIn, ToolCall
+from apps.tracing.otlp.conventions import RESOURCE_NOISE, SPECIAL_PREFIXES
+from apps.tracing.otlp.fields import (
+    Found,
+    error_text,
+    framework_label,
+    sort_out,
+    stated_kind,
+    take_payload,
+    take_text,
+    token_counts,
 )
 from apps.tracing.otlp.flattened import collect
-from apps.tracing.otlp.spans import OtelEvent, OtelSource, OtelSpan, finite
+from apps.tracing.otlp.messages import documents_of, from_events, tool_definitions, with_system
+from apps.tracing.otlp.spans import OtelSpan, finite
 from apps.tracing.otlp.values import payload, to_json, unwrapped
 
 logger = logging.getLogger(__name__)
 
-_MAX_COUNT = 1 << 53
 _MAX_NS = 1 << 63
-_NULL = b"null"
-# slot -> (precedence, attribute, value)
-_Found = dict[str, tuple[int, str, Any]]
-_SLOT_OF = TARGETS.get
-_AI_SDK_KINDS = {"ai.toolCall": "tool", "ai.embed": "embedding", "ai.embedMany": "embedding"}
+# Flattened lists that fill the input or output when nothing better does, in order of precedence.
+_INPUT_LISTS = ("llm.input_messages", "llm.prompts", "reranker.input_documents", "embedding.embeddings")
+_OUTPUT_LISTS = ("llm.output_messages", "llm.completions", "retrieval.documents")
+_TOOL_LISTS = ("llm.tools", "llm.request.functions")
+_DOCUMENT_LISTS = {"retrieval": "retrieval.documents", "reranker": "reranker.output_documents"}
 
 
-class _Mapped(msgspec.Struct):
+class _Mapped(msgspec.Struct, gc=False):
     """A row under way, with what folding and the topmost-only members still need."""
 
     row: SpanIn
     span: OtelSpan
     metadata: dict[str, Any]
     is_tool: bool
-    scope_is_framework: bool
     tool_name: str | None
     arguments: bytes | None
     result: bytes | None
     tool_calls: list[dict[str, Any]] | None = None
-
-
-def _sorted_out(attributes: dict[str, Any]) -> tuple[_Found, dict[str, Any]]:
-    """The best source of each slot, and all attributes that fill none."""
-    found: _Found = {}
-    rest: dict[str, Any] = {}
-    for name, value in attributes.items():
-        target = _SLOT_OF(name)
-        if target is None:
-            rest[name] = value
-            continue
-        if value is None or value == "":
-            continue
-        slot, rank = target
-        held = found.get(slot)
-        if held is None:
-            found[slot] = (rank, name, value)
-        elif rank < held[0]:
-            if held[2] != value:
-                rest[held[1]] = held[2]
-            found[slot] = (rank, name, value)
-        elif held[2] != value:
-            rest[name] = value
-    return found, rest
-
-
-def _as_text(value: Any) -> str | None:
-    """An attribute as a name or id; None when blank or structured."""
-    if isinstance(value, str):
-        return value.strip() or None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return str(value)
-
-
-def _take_text(found: _Found, slot: str, rest: dict[str, Any]) -> str | None:
-    """The slot's value as text; a value that is none goes to the rest."""
-    held = found.get(slot)
-    if held is None:
-        return None
-    value = held[2]
-    if held[1].startswith("mlflow."):
-        value = unwrapped(value)
-    text = _as_text(value)
-    if text is None:
-        rest[held[1]] = held[2]
-    return text
-
-
-def _take_count(found: _Found, slot: str, rest: dict[str, Any]) -> float | None:
-    held = found.get(slot)
-    if held is None:
-        return None
-    number = finite(held[2])
-    if number is None or number > _MAX_COUNT:
-        rest[held[1]] = held[2]
-        return None
-    return number
-
-
-def _take_payload(found: _Found, slot: str, type_slot: str, rest: dict[str, Any]) -> bytes | None:
-    held = found.get(slot)
-    if held is None:
-        return None
-    name, value = held[1], held[2]
-    encoded = name.startswith(ENCODED_PREFIXES)
-    if name.endswith("put.value"):
-        mime = found.get(type_slot)
-        if mime is not None:
-            encoded = "json" in str(mime[2])
-            if not encoded and isinstance(value, str):
-                return to_json(value)
-    raw = payload(value, encoded=encoded)
-    return None if raw == _NULL else raw
-
-
-def _usage(found: _Found) -> dict[str, Any]:
-    """Token counts from a JSON object of counts (MLflow, Langfuse), under our slot names."""
-    held = found.get("usage")
-    usage = unwrapped(held[2]) if held is not None else None
-    if not isinstance(usage, dict):
-        return {}
-
-    def first(*names: str) -> float | None:
-        for name in names:
-            number = finite(usage.get(name))
-            if number is not None:
-                return number
-        return None
-
-    return {
-        "input_tokens": first("input_tokens", "input", "prompt_tokens"),
-        "output_tokens": first("output_tokens", "output", "completion_tokens"),
-        "cache_read": first("cache_read_input_tokens", "input_cached_tokens", "cached_input_tokens"),
-        "cache_write": first("cache_creation_input_tokens", "cache_write_input_tokens"),
-    }
-
-
-def _kind(found: _Found, rest: dict[str, Any], has_tool_name: bool) -> str | None:
-    """The stated kind by the first source whose word is known (source 1:8910-8916); None leaves it to the ladder."""
-    kind: str | None = None
-    for slot in KIND_SLOTS:
-        held = found.get(slot)
-        if held is None:
-            continue
-        word = unwrapped(held[2])
-        stated = None
-        if isinstance(word, str) and kind is None:
-            stated = fold_kind(word) if slot != "kind:5" else _AI_SDK_KINDS.get(word)
-        if stated is None:
-            rest[held[1]] = word
-        else:
-            kind = stated
-    if kind is None and has_tool_name:
-        return "tool"
-    return kind
-
-
-def _exception_text(events: list[OtelEvent]) -> str | None:
-    for event in events:
-        if event.name == "exception":
-            for name in ("exception.message", "exception.type"):
-                text = _as_text(event.attributes.get(name))
-                if text:
-                    return text
-            return "exception"
-    return None
-
-
-def _error(span: OtelSpan) -> str | None:
-    """The failure text: of the status when it is ERROR, else of an exception event, unless the status says OK."""
-    if span.settled_ok:
-        return None
-    if not span.failed:
-        return _exception_text(span.events) if span.events else None
-    return (
-        span.status_message.strip()
-        or _exception_text(span.events)
-        or _as_text(span.attributes.get("error.message"))
-        or _as_text(span.attributes.get("error.type"))
-        or "error"
-    )
-
-
-def _event_body(event: OtelEvent) -> dict[str, Any]:
-    """A message event's attributes as a message; content that is JSON text is unpacked."""
-    body: dict[str, Any] = {}
-    for name, value in event.attributes.items():
-        if name in ("gen_ai.system", "event.name", "gen_ai.provider.name"):
-            continue
-        body[name.removeprefix("gen_ai.event.")] = unwrapped(value) if isinstance(value, str) else value
-    if set(body) == {"content"} and isinstance(body["content"], dict):
-        return body["content"]
-    return body
-
-
-def _from_events(span: OtelSpan) -> tuple[bytes | None, bytes | None, Any, list[dict[str, Any]]]:
-    """Input, output and system instructions that instrumentations put into span events, and the other events."""
-    messages: list[Any] = []
-    choices: list[Any] = []
-    given: dict[str, Any] = {}
-    others: list[dict[str, Any]] = []
-    for event in span.events:
-        role = MESSAGE_EVENTS.get(event.name)
-        if role is not None:
-            messages.append({"role": role} | _event_body(event))
-        elif event.name == CHOICE_EVENT:
-            body = _event_body(event)
-            message = body.pop("message", None)
-            choices.append({"role": "assistant"} | (message if isinstance(message, dict) else {}) | body)
-        elif event.name == DETAILS_EVENT or event.name in CONTENT_EVENTS:
-            given.update(event.attributes)
-        else:
-            other: dict[str, Any] = {"name": event.name, "time": str(event.time_ns)}
-            if event.attributes:
-                other["attributes"] = event.attributes
-            others.append(other)
-    found_input = given.get("gen_ai.input.messages") or given.get("gen_ai.prompt") or messages or None
-    found_output = given.get("gen_ai.output.messages") or given.get("gen_ai.completion") or choices or None
-    return (
-        None if found_input is None else payload(found_input),
-        None if found_output is None else payload(found_output),
-        given.get("gen_ai.system_instructions"),
-        others,
-    )
-
-
-def _with_system(system: Any, messages: bytes | None) -> bytes:
-    """System instructions as the first message of the input (source 1:8652-8655)."""
-    parts = payload(system)
-    member = b"parts" if parts[:1] == b"[" else b"content"
-    first = b'{"role":"system","' + member + b'":' + parts + b"}"
-    if messages is None:
-        return b"[" + first + b"]"
-    stripped = messages.strip()
-    if stripped[:1] == b"[":
-        tail = stripped[1:].lstrip()
-        return b"[" + first + (b"]" if tail[:1] == b"]" else b"," + tail)
-    if stripped[:1] == b"{":
-        return b"[" + first + b"," + stripped + b"]"
-    return b"[" + first + b',{"role":"user","content":' + stripped + b"}]"
-
-
-def _documents(lists: dict[str, Any], name: str, metadata: dict[str, Any]) -> bytes | None:
-    """Retrieved documents as a list of chunks; their ids and scores stay in the metadata."""
-    documents = lists.pop(name, None)
-    if not isinstance(documents, list):
-        return None
-    chunks: list[Any] = []
-    details: list[Any] = []
-    for document in documents:
-        if isinstance(document, dict):
-            chunks.append(unwrapped(document.pop("content", None)))
-            document = {key: unwrapped(value) for key, value in document.items()}
-        else:
-            chunks.append(document)
-            document = None
-        details.append(document)
-    metadata["doc_count"] = len(documents)
-    if any(details):
-        metadata[name] = details
-    return to_json([chunk for chunk in chunks if chunk is not None]) if any(chunks) else None
-
-
-def _tool_definitions(value: Any) -> Any:
-    """Tool definitions as `metadata.tools` wants them; each may itself be JSON text (OpenInference)."""
-    value = unwrapped(value)
-    if not isinstance(value, list):
-        return value
-    tools = []
-    for tool in value:
-        tool = unwrapped(tool)
-        if isinstance(tool, dict) and set(tool) == {"json_schema"}:
-            tool = unwrapped(tool["json_schema"])
-        tools.append(tool)
-    return tools
-
-
-def _framework(found: _Found, source: OtelSource) -> tuple[str, bool]:
-    """The platform label by its ladder (source 1:8659-8662), and whether the scope's name gave it."""
-    held = found.get("provider")
-    if held is not None:
-        label = _as_text(held[2])
-        if label:
-            return label, False
-    scope = source.scope_name.strip()
-    if scope and scope not in ANONYMOUS_SCOPES and not scope.startswith(tuple(f"{name}." for name in ANONYMOUS_SCOPES)):
-        return scope, True
-    service = _as_text(source.resource.get("service.name"))
-    if service and not service.startswith("unknown_service"):
-        return service, False
-    return "otel", False
 
 
 def _flattened(rest: dict[str, Any]) -> dict[str, Any]:
@@ -325,7 +71,7 @@ def _flattened(rest: dict[str, Any]) -> dict[str, Any]:
     return collect(rest, flat) if flat else {}
 
 
-def _first_token_ms(found: _Found, span: OtelSpan) -> float | None:
+def _first_token_ms(found: Found, span: OtelSpan) -> float | None:
     held = found.get("first_token_s")
     if held is not None:
         seconds = finite(held[2])
@@ -342,105 +88,55 @@ def _first_token_ms(found: _Found, span: OtelSpan) -> float | None:
     return None
 
 
-def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
-    """One span without its neighbours; folding and resource attributes come with the batch."""
-    found, metadata = _sorted_out(span.attributes)
-    lists = _flattened(metadata)
-    event_input = event_output = system = None
-    if span.events:
-        event_input, event_output, system, others = _from_events(span)
-        if others:
-            metadata["otel.events"] = others
-    if span.links:
-        metadata["otel.links"] = span.links
+def _from_lists(
+    lists: dict[str, Any], kind: str | None, found: Found, metadata: dict[str, Any]
+) -> tuple[bytes | None, bytes | None]:
+    """Input and output that flattened lists give when no attribute does; retrieved documents always give the output
+    of their span. Lists that are not needed become one metadata member each."""
+    row_input = row_output = None
+    name = _DOCUMENT_LISTS.get(kind or "")
+    if name is not None:
+        row_output = documents_of(lists, name, metadata)
+        held = found.get("output")
+        if row_output is not None and held is not None:
+            metadata[held[1]] = held[2]
+            del found["output"]
+    if "input" not in found:
+        taken = next((name for name in _INPUT_LISTS if name in lists), None)
+        row_input = None if taken is None else to_json(lists.pop(taken))
+    if "output" not in found and row_output is None:
+        taken = next((name for name in _OUTPUT_LISTS if name in lists), None)
+        row_output = None if taken is None else to_json(lists.pop(taken))
+    for name in _TOOL_LISTS:
+        if name in lists:
+            metadata.setdefault("tools", tool_definitions(lists.pop(name)))
+    metadata.update(lists)
+    return row_input, row_output
 
-    # Input and output: the current GenAI names first, then the legacy indexed ones, then the other conventions.
-    legacy_input, legacy_output = lists.pop("gen_ai.prompt", None), lists.pop("gen_ai.completion", None)
-    for slot, legacy in (("input", legacy_input), ("output", legacy_output)):
-        if legacy is not None:
-            held = found.get(slot)
-            if held is None or held[0] > 0:
-                if held is not None:
-                    metadata[held[1]] = held[2]
-                found[slot] = (1, "gen_ai.", legacy)
-            else:
-                metadata["gen_ai.prompt" if slot == "input" else "gen_ai.completion"] = legacy
-    row_input = _take_payload(found, "input", "input_type", metadata) or event_input
-    row_output = _take_payload(found, "output", "output_type", metadata) or event_output
 
-    tool_name = _take_text(found, "tool_name", metadata)
-    arguments = result = None
-    if "tool_arguments" in found:
-        arguments = payload(found["tool_arguments"][2])
-        if row_input is None:
-            row_input = arguments
-        elif row_input != arguments:
-            metadata["gen_ai.tool.call.arguments"] = found["tool_arguments"][2]
-    if "tool_result" in found:
-        result = payload(found["tool_result"][2])
-        if row_output is None:
-            row_output = result
-        elif row_output != result:
-            metadata["gen_ai.tool.call.result"] = found["tool_result"][2]
-
-    kind = _kind(found, metadata, tool_name is not None)
-    model = _take_text(found, "model", metadata)
-    if lists:
-        if kind == "retrieval":
-            chunks = _documents(lists, "retrieval.documents", metadata)
-        elif kind == "reranker":
-            chunks = _documents(lists, "reranker.output_documents", metadata)
+def _legacy_messages(lists: dict[str, Any], found: Found, metadata: dict[str, Any]) -> None:
+    """Indexed `gen_ai.prompt.{i}` and `gen_ai.completion.{i}` stand right after the current GenAI names."""
+    for slot, name in (("input", "gen_ai.prompt"), ("output", "gen_ai.completion")):
+        legacy = lists.pop(name, None)
+        if legacy is None:
+            continue
+        held = found.get(slot)
+        if held is not None and held[0] == 0:
+            metadata[name] = legacy
         else:
-            chunks = None
-        if chunks is not None:
-            held = found.get("output")
             if held is not None:
                 metadata[held[1]] = held[2]
-            row_output = chunks
-        for name in ("llm.input_messages", "llm.prompts", "reranker.input_documents", "embedding.embeddings"):
-            if row_input is None and name in lists:
-                row_input = to_json(lists.pop(name))
-        for name in ("llm.output_messages", "llm.completions", "retrieval.documents"):
-            if row_output is None and name in lists:
-                row_output = to_json(lists.pop(name))
-        for name in ("llm.tools", "llm.request.functions"):
-            if name in lists:
-                metadata.setdefault("tools", _tool_definitions(lists.pop(name)))
-        metadata.update(lists)
-    if system is None and "system" in found:
-        system = found["system"][2]
-    if system is not None:
-        row_input = _with_system(system, row_input)
+            found[slot] = (1, name, legacy)
 
-    input_tokens = _take_count(found, "input_tokens", metadata)
-    output_tokens = _take_count(found, "output_tokens", metadata)
-    cache_read = _take_count(found, "cache_read", metadata)
-    cache_write = _take_count(found, "cache_write", metadata)
-    if "usage" in found:
-        usage = _usage(found)
-        if input_tokens is None and output_tokens is None:
-            input_tokens, output_tokens = usage.get("input_tokens"), usage.get("output_tokens")
-            cache_read = usage.get("cache_read") if cache_read is None else cache_read
-            cache_write = usage.get("cache_write") if cache_write is None else cache_write
-        metadata[found["usage"][1]] = unwrapped(found["usage"][2])
-    if cache_read or cache_write:
-        cached = max(cache_read or 0, 0) + max(cache_write or 0, 0)
-        counted = max(input_tokens or 0, 0)
-        if counted < cached:
-            # The cache counts are subsets of the input by our contract; this producer counts them beside it.
-            input_tokens = counted + cached
-            metadata["agentx.cacheTokensAdded"] = True
 
-    framework, by_scope = _framework(found, span.source)
-    session_id = _take_text(found, "session", metadata) or span.trace_id
-    if tool_name is not None:
-        metadata["gen_ai.tool.name"] = tool_name
+def _special_members(found: Found, span: OtelSpan, metadata: dict[str, Any]) -> None:
+    """Metadata members that mean something to readers: prompt identity, tools, streaming."""
     if "prompt_name" in found:
-        metadata["promptName"] = _take_text(found, "prompt_name", metadata)
+        metadata["promptName"] = take_text(found, "prompt_name", metadata)
     if "prompt_version" in found:
-        metadata["version"] = _take_text(found, "prompt_version", metadata)
+        metadata["version"] = take_text(found, "prompt_version", metadata)
     if "tools" in found:
-        metadata["tools"] = _tool_definitions(found["tools"][2])
+        metadata["tools"] = tool_definitions(found["tools"][2])
     if "first_token_s" in found or "first_token_ms" in found or "first_token_at" in found:
         first_token = _first_token_ms(found, span)
         if first_token is not None:
@@ -449,16 +145,62 @@ def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
     if "streaming" in found and str(found["streaming"][2]).lower() in ("true", "1"):
         metadata["streaming"] = True
 
+
+def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
+    """One span without its neighbours; folding and resource attributes come with the batch."""
+    found, metadata = sort_out(span.attributes)
+    tool_name = take_text(found, "tool_name", metadata)
+    kind = stated_kind(found, metadata, tool_name is not None)
+    row_input = row_output = event_input = event_output = system = None
+    lists = _flattened(metadata)
+    if span.events:
+        event_input, event_output, system, others = from_events(span)
+        if others:
+            metadata["otel.events"] = others
+    if span.links:
+        metadata["otel.links"] = span.links
+    if lists:
+        _legacy_messages(lists, found, metadata)
+        row_input, row_output = _from_lists(lists, kind, found, metadata)
+    row_input = take_payload(found, "input", "input_type") or event_input or row_input
+    row_output = take_payload(found, "output", "output_type") or event_output or row_output
+
+    # A tool span's own arguments and result fill its row too, and are what its root's entry shows.
+    arguments = result = None
+    held = found.get("tool_arguments")
+    if held is not None:
+        arguments = payload(held[2])
+        if row_input is None:
+            row_input = arguments
+        elif row_input != arguments:
+            metadata[held[1]] = held[2]
+    held = found.get("tool_result")
+    if held is not None:
+        result = payload(held[2])
+        if row_output is None:
+            row_output = result
+        elif row_output != result:
+            metadata[held[1]] = held[2]
+    if system is None:
+        held = found.get("system")
+        system = None if held is None else held[2]
+    if system is not None:
+        row_input = with_system(system, row_input)
+
+    input_tokens, output_tokens, cache_read, cache_write = token_counts(found, metadata)
+    if tool_name is not None:
+        metadata["gen_ai.tool.name"] = tool_name
+    _special_members(found, span, metadata)
     start, end = span.start_ns, span.end_ns
     row = SpanIn(
         name=span.name,
         span_id=span.span_id,
         parent_span_id=span.parent_id,
-        session_id=session_id,
+        session_id=take_text(found, "session", metadata) or span.trace_id,
         kind=kind,
-        framework=framework,
-        model=model,
-        error=_error(span),
+        framework=framework_label(found, span.source),
+        model=take_text(found, "model", metadata),
+        error=error_text(span),
         latency_ms=max(end - start, 0) / 1_000_000 if start and end else None,
         start_ns=start if 0 < start < _MAX_NS else None,
         input_tokens=input_tokens,
@@ -469,8 +211,7 @@ def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
         input=row_input,
         output=row_output,
     )
-    is_tool = kind == "tool" or tool_name is not None
-    return _Mapped(row, span, metadata, is_tool, by_scope, tool_name, arguments, result)
+    return _Mapped(row, span, metadata, kind == "tool" or tool_name is not None, tool_name, arguments, result)
 
 
 def _tool_entry(mapped: _Mapped) -> dict[str, Any]:
@@ -536,7 +277,7 @@ def map_spans(spans: list[OtelSpan]) -> tuple[list[SpanIn], list[str]]:
             kept = resources[id(source)] = _kept_resource(source.resource)
         for name, value in kept.items():
             metadata.setdefault(name, value)
-        if source.scope_name and not mapped.scope_is_framework:
+        if source.scope_name and source.scope_name != mapped.row.framework:
             metadata.setdefault("otel.scope.name", source.scope_name)
         if mapped.row.session_id != span.trace_id:
             metadata.setdefault("otel.trace_id", span.trace_id)
@@ -551,6 +292,7 @@ def map_spans(spans: list[OtelSpan]) -> tuple[list[SpanIn], list[str]]:
         row = mapped.row
         if mapped.tool_calls is not None:
             row.tool_calls = to_json(mapped.tool_calls)
+            row.tools = [ToolCall(entry["name"], entry["success"]) for entry in mapped.tool_calls]
             if row.kind is None and not row.model:
                 # Folded calls are not the span's own: the ladder must not read it as a tool.
                 stated = mapped.metadata.get("kind")
@@ -559,4 +301,5 @@ def map_spans(spans: list[OtelSpan]) -> tuple[list[SpanIn], list[str]]:
                 )
         if mapped.metadata:
             row.metadata = to_json(mapped.metadata)
+            row.meta = Meta(mapped.metadata.get("kind"), mapped.metadata.get("simulated"))
     return [mapped.row for mapped in batch], broken

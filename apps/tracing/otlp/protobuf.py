@@ -92,7 +92,7 @@ def _message_classes() -> dict[str, Any]:
             elif isinstance(kind, str):
                 field.type, field.type_name = _MESSAGE, f".{_PACKAGE}.{kind}"
             else:
-                field.type = kind  # type: ignore[assignment]
+                field.type = kind
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _SCHEMA}

@@ -21,14 +21,15 @@ class OtelEvent(msgspec.Struct, gc=False):
 
 
 class OtelSource(msgspec.Struct):
-    """The resource and instrumentation scope a span came under."""
+    """The resource and instrumentation scope a span came under; `label` caches the platform label they give."""
 
     resource: dict[str, Any]
     scope_name: str
     scope_version: str
+    label: str | None = None
 
 
-class OtelSpan(msgspec.Struct):
+class OtelSpan(msgspec.Struct, gc=False):
     """One OTLP span with lowercase hex ids, plain Python attribute values and times in nanoseconds (0: absent)."""
 
     trace_id: str
@@ -46,7 +47,7 @@ class OtelSpan(msgspec.Struct):
     source: OtelSource
 
 
-class Decoded(msgspec.Struct):
+class Decoded(msgspec.Struct, gc=False):
     """The spans of one request that can be used, and one text for each that cannot."""
 
     spans: list[OtelSpan]

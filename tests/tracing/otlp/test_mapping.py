@@ -383,7 +383,7 @@ class TestOthers:
             rows_of,
             {
                 "langfuse.observation.type": "generation",
-                "langfuse.observation.input": '"Hi"',
+                "langfuse.observation.input": '{"q":1}',
                 "langfuse.observation.output": "Hello",
                 "langfuse.observation.model.name": "gpt-4o",
                 "langfuse.observation.usage_details": '{"input":3,"output":4}',
@@ -392,7 +392,7 @@ class TestOthers:
         )
         assert (row.kind, row.model, row.session_id) == ("llm", "gpt-4o", "s1")
         assert (row.input_tokens, row.output_tokens) == (3, 4)
-        assert (loaded(row.input), loaded(row.output)) == ("Hi", "Hello")
+        assert (loaded(row.input), loaded(row.output)) == ({"q": 1}, "Hello")
 
 
 class TestKind:

@@ -6,11 +6,14 @@ acknowledged span counts it. A window may be given by its wire name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from apps.analytics import comparison, failures, spend
+from apps.analytics import agents, comparison, failures, spend
 from apps.analytics import kpis as runs
 from apps.analytics import metrics as grid
+from apps.analytics.agents import AgentFigures
+from apps.analytics.aggregates import agent_names
 from apps.analytics.filters import MetricFilters
 from apps.core.api.errors import NotFound
 from apps.core.windows import Window, parse_free, parse_named
@@ -72,3 +75,15 @@ def trace_evaluations(project: Project, trace_id: str) -> dict[str, Any]:
     if not root_exists(project_id=project.pk, trace_id=trace_id):
         raise NotFound("Trace not found")
     return {"evaluations": []}
+
+
+def agent_figures(project: Project, window: Window) -> Mapping[str, AgentFigures]:
+    """What each agent did, by agent id."""
+    settle()
+    return agents.agent_figures(project, window)
+
+
+def active_agent_names(project: Project, since_ms: int) -> list[str]:
+    """Names of the agents that sent a trace since then, in alphabetical order."""
+    settle()
+    return sorted(set(agent_names(project, agents.active_agents(project, since_ms)).values()))

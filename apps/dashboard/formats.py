@@ -7,14 +7,9 @@ cell; minus is `−`.
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from decimal import Decimal
 
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
-
-from apps.core.times import from_ms, now_ms, to_iso
 
 NONE = "–"
 NBSP = "\u00a0"
@@ -35,18 +30,6 @@ def _digits(value: float, digits: int) -> str:
 def count(value: float | None) -> str:
     """`18,426`."""
     return _digits(value, 0) if value is not None and is_number(value) else NONE
-
-
-def compact(value: float | None) -> str:
-    """`842`, `12.4k`, `3.1M`: for axes and narrow cells; the full number belongs in a title."""
-    if value is None or not is_number(value):
-        return NONE
-    size = abs(value)
-    for limit, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if size >= limit:
-            scaled = value / limit
-            return _digits(scaled, 0 if abs(scaled) >= 100 else 1) + letter
-    return _digits(value, 0)
 
 
 def percent_parts(rate: float | None, digits: int = 1) -> tuple[str, str]:
@@ -121,40 +104,3 @@ def points(delta: float | None) -> str:
 
 def _joined(parts: tuple[str, str]) -> str:
     return NBSP.join(part for part in parts if part)
-
-
-def clock(ms: int | None) -> str:
-    """`28 Nov 2026, 14:08:20` in UTC."""
-    if ms is None:
-        return NONE
-    moment = from_ms(int(ms))
-    return f"{moment.day}{NBSP}{moment:%b}{NBSP}{moment:%Y}, {moment:%H:%M:%S}"
-
-
-def day(moment: datetime) -> str:
-    """`3 Sep 2026`."""
-    return f"{moment.day}{NBSP}{moment:%b}{NBSP}{moment:%Y}"
-
-
-def ago(ms: int | None, now: int | None = None) -> str:
-    """`12 s ago`, `5 min ago`, `3 h ago`; from a day on the date (with the year when it is another one)."""
-    if ms is None:
-        return NONE
-    present = now_ms() if now is None else now
-    seconds = (present - int(ms)) / 1000
-    if -5 <= seconds < 5:
-        return _("just now")
-    if 0 <= seconds < 60:
-        return ngettext("%(n)d s ago", "%(n)d s ago", int(seconds)) % {"n": int(seconds)}
-    if 0 <= seconds < 3600:
-        return _("%(n)d min ago") % {"n": seconds // 60}
-    if 0 <= seconds < 86_400:
-        return _("%(n)d h ago") % {"n": seconds // 3600}
-    moment, today = from_ms(int(ms)), from_ms(present)
-    text = f"{moment.day}{NBSP}{moment:%b}"
-    return text if moment.year == today.year else f"{text}{NBSP}{moment:%Y}"
-
-
-def iso(ms: int | None) -> str:
-    """The machine-readable form for `datetime` attributes; empty without a time."""
-    return "" if ms is None else to_iso(int(ms))

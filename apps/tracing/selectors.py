@@ -6,10 +6,11 @@ number of queries of each function is fixed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Count, Q, Sum
 
 from apps.core.ids import LENGTH, MAX_MS, time_prefix
 from apps.projects.models import Project
@@ -390,23 +391,106 @@ def session_spans(project: Project, session_id: str, payloads: bool = True) -> l
     return in_order(reads.of_session(project.pk, session_id, select=reads.columns(payloads=payloads)))
 
 
+# How importers name the sessions they bring in (source 1:6354, 1:6858).
+IMPORTED_PREFIXES = ("mw_", "dbx_")
+ORIGINS = ("users", "imported", "simulated")
+
+
+@dataclass(frozen=True)
+class SessionFilters:
+    """What a session list is narrowed to: active at or after `since_ms`, text inside the id, origin, first agent."""
+
+    since_ms: int | None = None
+    search: str = ""
+    origin: str = ""
+    agent_id: str = ""
+
+
+@dataclass(frozen=True)
+class SessionFigures:
+    """Sums over all sessions that match; `cost_usd` is None when none has a price."""
+
+    sessions: int = 0
+    with_errors: int = 0
+    turns: int = 0
+    spans: int = 0
+    latency_ms: float = 0.0
+    tokens: int = 0
+    cost_usd: float | None = None
+
+
+def is_imported(session_id: str) -> bool:
+    """Whether an importer brought the conversation in."""
+    return session_id.startswith(IMPORTED_PREFIXES)
+
+
+def _sessions(project: Project, filters: SessionFilters) -> Any:
+    """The matching sessions that have production rows."""
+    rows = Session.objects.filter(project=project, span_count__gt=0)
+    if filters.since_ms is not None:
+        rows = rows.filter(last_ms__gte=filters.since_ms)
+    if filters.search:
+        rows = rows.filter(session_id__icontains=filters.search)
+    if filters.agent_id:
+        rows = rows.filter(agent_id=filters.agent_id)
+    imported = Q()
+    for prefix in IMPORTED_PREFIXES:
+        imported |= Q(session_id__startswith=prefix)
+    if filters.origin == "simulated":
+        rows = rows.filter(simulated=True)
+    elif filters.origin == "imported":
+        rows = rows.filter(imported)
+    elif filters.origin == "users":
+        rows = rows.filter(simulated=False).exclude(imported)
+    return rows
+
+
+def session_figures(project: Project, filters: SessionFilters) -> SessionFigures:
+    """Sums over every session that matches, in one query."""
+    settle()
+    sums = _sessions(project, filters).aggregate(
+        sessions=Count("pk"),
+        with_errors=Count("pk", filter=Q(error_count__gt=0)),
+        turns=Sum("turn_count"),
+        spans=Sum("span_count"),
+        latency_ms=Sum("total_latency_ms"),
+        tokens=Sum("input_tokens") + Sum("output_tokens"),
+        cost_usd=Sum("cost_usd"),
+    )
+    cost = sums.pop("cost_usd")
+    return SessionFigures(**{name: value or 0 for name, value in sums.items()}, cost_usd=cost)
+
+
+def first_turns(project: Project, session_ids: Sequence[str], *, preview: int = 2000) -> dict[str, SpanRow]:
+    """The first root of each session, with the start of its input; two queries however many sessions."""
+    if not session_ids:
+        return {}
+    rows = reads.first_roots_of_sessions(project.pk, session_ids, preview=preview)
+    return {row.session_id: row for row in rows if row.session_id is not None}
+
+
+def spans_by_ids(project: Project, ids: Sequence[str]) -> dict[str, SpanRow]:
+    """Rows of the project with their payloads, by id, in one query."""
+    return {row.id: row for row in reads.by_ids(project.pk, ids)} if ids else {}
+
+
 def list_sessions(
     project: Project,
     since_ms: int | None = None,
     limit: int = PAGE_DEFAULT,
     cursor: str | None = None,
     search: str = "",
+    *,
+    origin: str = "",
+    agent_id: str = "",
 ) -> SessionPage:
     """Sessions with production rows, most recently active first, active at or after `since_ms`.
 
-    `search` is looked for inside the session id. Raises UnknownCursor for text that was no `next_cursor`.
+    `search` is looked for inside the session id; `origin` is one of ORIGINS or "" for all. Raises UnknownCursor for
+    text that was no `next_cursor`.
     """
     settle()
-    rows = Session.objects.filter(project=project, span_count__gt=0)
-    if since_ms is not None:
-        rows = rows.filter(last_ms__gte=since_ms)
-    if search:
-        rows = rows.filter(session_id__icontains=search)
+    rows = _sessions(project, SessionFilters(since_ms, search, origin, agent_id))
     total = rows.count()
     if cursor is not None:
         last_ms, pk = _session_cursor(cursor)

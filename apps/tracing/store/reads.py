@@ -143,6 +143,25 @@ def of_session(project_id: int, session_id: str, *, select: str = ALL) -> list[S
     )
 
 
+def by_ids(project_id: int, ids: Sequence[str], *, select: str = ALL) -> list[SpanRow]:
+    """Rows of the project by their ids, in no particular order."""
+    marks = ", ".join(["%s"] * len(ids))
+    return fetch(f"SELECT {select} FROM {TABLE} WHERE id IN ({marks}) AND project_id = %s", [*ids, project_id])
+
+
+def first_roots_of_sessions(project_id: int, session_ids: Sequence[str], *, preview: int) -> list[SpanRow]:
+    """The oldest root of each of the sessions, its input and output cut to `preview` characters of JSON."""
+    marks = ", ".join(["%s"] * len(session_ids))
+    sql = (
+        f"SELECT MIN(id) FROM {TABLE} WHERE project_id = %s AND session_id IN ({marks})"
+        " AND parent_span_id IS NULL GROUP BY session_id"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [project_id, *session_ids])
+        ids = [row[0] for row in cursor.fetchall()]
+    return by_ids(project_id, ids, select=columns(preview=preview)) if ids else []
+
+
 def of_tree(project_id: int, root_id: str, *, select: str = ALL) -> list[SpanRow]:
     """The rows below a root whose chain of parents is complete, without the root."""
     sql = f"SELECT {select} FROM {TABLE} WHERE root_id = %s AND parent_span_id IS NOT NULL AND project_id = %s"

@@ -1,0 +1,104 @@
+"""Overview: key figures, charts and what failed most; before the first trace, the way to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.analytics.filters import STATUS_NAMES, MetricFilters
+from apps.core.windows import DEFAULT_NAME, NAMED, parse_free
+from apps.dashboard import guides
+from apps.dashboard.context import Shell
+from apps.dashboard.current import DashboardRequest, remember
+from apps.dashboard.overview import Overview
+from apps.operations.demo import demo_progress, start_demo
+from apps.tracing import selectors as tracing
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One tab of the first-use page: where to send, then what to run."""
+
+    slug: str
+    label: str
+    blocks: list[tuple[str, str]]
+
+
+_WAYS = (("python", 2), ("langchain", 2), ("opentelemetry", 1), ("http", 1))
+
+
+def chosen_window(request: DashboardRequest) -> str:
+    """The window in the address; anything unknown reads as 7 days."""
+    name = request.GET.get("window", "")
+    return name if name in NAMED else DEFAULT_NAME
+
+
+def chosen_filters(request: DashboardRequest) -> MetricFilters:
+    """The traffic filters of the address; an unknown status is left out rather than refused."""
+    given = request.GET.copy()
+    if given.get("status", "").strip().lower() not in STATUS_NAMES:
+        given.pop("status", None)
+    return MetricFilters.from_query(given.dict())
+
+
+@require_safe
+def overview(request: DashboardRequest) -> HttpResponse:
+    """The Overview; htmx gets only the region that changes with window and filters."""
+    progress = demo_progress()
+    loading = progress.running and progress.project_id == request.project.uid
+    if not loading and not tracing.count_spans(request.project):
+        return _first_use(request)
+    page = Overview(request.project, parse_free(chosen_window(request)), chosen_filters(request))
+    part = "_figures" if request.htmx and request.htmx.target == "overview" else "page"
+    return render(
+        request,
+        f"dashboard/overview/{part}.html",
+        {"page": page, "windows": list(NAMED), "demo": progress if loading else None},
+    )
+
+
+@require_safe
+def waiting(request: DashboardRequest) -> HttpResponse:
+    """Asked every two seconds by the first-use page; reloads it once a trace is stored."""
+    arrived = tracing.count_spans(request.project) > 0
+    return HttpResponse(status=204, headers={"HX-Refresh": "true"} if arrived else None)
+
+
+@require_POST
+def demo(request: DashboardRequest) -> HttpResponse:
+    """Load the demo in the background and move this browser to its project."""
+    progress = start_demo()
+    response = redirect("dashboard:overview")
+    if progress.project_id:
+        remember(response, progress.project_id, secure=bool(settings.SESSION_COOKIE_SECURE))
+    return response
+
+
+@require_safe
+def demo_state(request: DashboardRequest) -> HttpResponse:
+    """The progress banner; asks again while the load runs and reloads the page when it is done."""
+    progress = demo_progress()
+    if progress.state == "done":
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    return render(request, "dashboard/overview/_demo.html", {"demo": progress})
+
+
+def _first_use(request: DashboardRequest) -> HttpResponse:
+    base_url = Shell(request).base_url
+    ways = []
+    for slug, steps in _WAYS:
+        guide = guides.BY_SLUG[slug]
+        codes = [
+            (guides.fill(step.code, base_url=base_url, grpc_port=settings.OTLP_GRPC_PORT), step.language)
+            for step in guide.steps[:steps]
+        ]
+        ways.append(Way(slug, guide.name, codes))
+    return render(
+        request,
+        "dashboard/overview/empty.html",
+        {"ways": ways, "guides": guides.GUIDES, "masked_key": guides.MASKED_KEY},
+    )

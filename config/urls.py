@@ -1,13 +1,13 @@
 """The URL table of everything that goes through Django; the raw doors stand in config/asgi.py."""
 
-from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from apps.core import views as core
 from apps.operations.api import schema
+from config.admin import lazy_admin
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("admin/", admin.site.urls),
+    lazy_admin("admin/"),
     path("api/v1/", include("apps.accounts.api.urls")),
     path("api/v1/", include("apps.projects.api.urls")),
     path("api/v1/", include("apps.llm.api.urls")),

@@ -92,6 +92,17 @@ def update_model(
 
 
 @transaction.atomic
+def save_row(*, model: CatalogModel, fields: ModelFields, request: Any = None) -> None:
+    """Save a row made or changed by a form, without its prices."""
+    _changing()
+    new = model._state.adding
+    _apply(model, fields)
+    model.save()
+    action, names = ("model.create", ["id"]) if new else ("model.update", [])
+    _audit(action, model.model_id, [*names, *_named(fields, Rates(), None)], None, request)
+
+
+@transaction.atomic
 def add_price(*, model: CatalogModel, rates: Rates, valid_from: datetime | None = None) -> ModelPrice:
     """Let rates hold from a moment on (default: now); rates not given are those that held until then."""
     _changing()

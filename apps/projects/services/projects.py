@@ -63,6 +63,35 @@ def create_project(*, name: str, request: Any = None) -> tuple[Project, str]:
     return project, key
 
 
+@transaction.atomic
+def rename_project(*, project: Project, name: str, request: Any = None) -> None:
+    """Give a project another name."""
+    Project.objects.filter(pk=project.pk).update(name=name)
+    forget_cached_keys_now_and_on_commit()
+    audit.record(
+        action="project.update",
+        project=project,
+        request=request,
+        summary_fields=["name"],
+        target_type="project",
+        target_id=project.uid,
+    )
+
+
+@transaction.atomic
+def rename_organization(*, organization: Organization, name: str, request: Any = None) -> None:
+    """Give an organization another name."""
+    Organization.objects.filter(pk=organization.pk).update(name=name)
+    forget_cached_keys_now_and_on_commit()
+    audit.record(
+        action="organization.update",
+        request=request,
+        summary_fields=["name"],
+        target_type="organization",
+        target_id=organization.pk,
+    )
+
+
 def delete_project(*, uid: str, request: Any = None) -> None:
     """Remove a project and every row it owns for good (sdk projects.py:58-62).
 

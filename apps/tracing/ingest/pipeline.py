@@ -17,10 +17,10 @@ from apps.projects.models import Project
 from apps.tracing.ingest.errors import StorageUnavailable
 from apps.tracing.ingest.normalize import to_row
 from apps.tracing.ingest.records import SpanIn, Stored
-from apps.tracing.ingest.writer import WRITER, Group, on_stored, write_committed
+from apps.tracing.ingest.writer import WRITER, Counters, Group, on_stored, write_committed
 from apps.tracing.store.rows import Row
 
-__all__ = ["on_stored", "start", "stats", "stop", "store_spans", "submit"]
+__all__ = ["Counters", "on_stored", "start", "stats", "stop", "store_spans", "submit"]
 
 
 def start() -> None:
@@ -33,19 +33,9 @@ def stop(timeout: float = 30.0) -> None:
     WRITER.stop(timeout)
 
 
-def stats() -> dict[str, int]:
-    """Counters of this process since its start; the keys are those apps.operations.metrics shows."""
-    counters = WRITER.counters
-    return {
-        "queue_depth": counters.depth,
-        "queue_max_depth": counters.max_depth,
-        "spans": counters.spans,
-        "stored": counters.stored,
-        "batches": counters.batches,
-        "deduped": counters.deduped,
-        "rejected": counters.rejected,
-        "dropped": counters.dropped,
-    }
+def stats() -> Counters:
+    """Counters of this process since its start."""
+    return WRITER.counters
 
 
 def _rows(project: Project, spans: list[SpanIn], door: str) -> list[Row]:

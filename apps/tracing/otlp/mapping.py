@@ -13,6 +13,7 @@ import msgspec
 from django.conf import settings
 
 from apps.core.times import parse_iso_ms
+from apps.tracing.ingest.caps import MAX_TOOL_CALLS
 from apps.tracing.ingest.kinds import fold_kind, infer_kind
 from apps.tracing.ingest.records import Meta, SpanIn, ToolCall
 from apps.tracing.otlp.conventions import RESOURCE_NOISE, SPECIAL_PREFIXES
@@ -165,18 +166,19 @@ def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
     row_input = take_payload(found, "input", "input_type") or event_input or row_input
     row_output = take_payload(found, "output", "output_type") or event_output or row_output
 
-    # A tool span's own arguments and result fill its row too, and are what its root's entry shows.
+    # A tool span's own arguments and result fill its row too, and are what its root's entry shows. They are
+    # JSON-encoded values, also when they are text (as MLflow writes them).
     arguments = result = None
     held = found.get("tool_arguments")
     if held is not None:
-        arguments = payload(held[2])
+        arguments = payload(held[2], encoded=True)
         if row_input is None:
             row_input = arguments
         elif row_input != arguments:
             metadata[held[1]] = held[2]
     held = found.get("tool_result")
     if held is not None:
-        result = payload(held[2])
+        result = payload(held[2], encoded=True)
         if row_output is None:
             row_output = result
         elif row_output != result:
@@ -232,16 +234,26 @@ def _tool_entry(mapped: _Mapped) -> dict[str, Any]:
     return entry
 
 
-def _topmost(mapped: _Mapped, by_id: dict[str, _Mapped]) -> _Mapped:
-    """The highest ancestor in the batch; a circle of parents ends where it began."""
-    seen = {mapped.span.span_id}
+def _topmost(mapped: _Mapped, by_id: dict[str, _Mapped], known: dict[str, _Mapped]) -> _Mapped:
+    """The highest ancestor in the batch; a circle of parents ends where it closes. `known` remembers the answer for
+    every span passed on the way, so that a chain of thousands is climbed once."""
+    path: list[str] = []
+    passed: set[str] = set()
     while True:
-        parent_id = mapped.span.parent_id
-        parent = by_id.get(parent_id) if parent_id is not None else None
-        if parent is None or parent_id in seen or parent.span.trace_id != mapped.span.trace_id:
-            return mapped
-        seen.add(parent.span.span_id)
+        span = mapped.span
+        found = known.get(span.span_id)
+        if found is not None:
+            mapped = found
+            break
+        path.append(span.span_id)
+        passed.add(span.span_id)
+        parent = by_id.get(span.parent_id) if span.parent_id is not None else None
+        if parent is None or span.parent_id in passed or parent.span.trace_id != span.trace_id:
+            break
         mapped = parent
+    for span_id in path:
+        known[span_id] = mapped
+    return mapped
 
 
 def _kept_resource(resource: dict[str, Any]) -> dict[str, Any]:
@@ -282,12 +294,14 @@ def map_spans(spans: list[OtelSpan]) -> tuple[list[SpanIn], list[str]]:
         if mapped.row.session_id != span.trace_id:
             metadata.setdefault("otel.trace_id", span.trace_id)
     tools.sort(key=lambda mapped: mapped.span.start_ns)
+    known: dict[str, _Mapped] = {}
     for mapped in tools:
-        top = _topmost(mapped, by_id)
+        top = _topmost(mapped, by_id, known)
         if top is not mapped:
             if top.tool_calls is None:
                 top.tool_calls = []
-            top.tool_calls.append(_tool_entry(mapped))
+            if len(top.tool_calls) < MAX_TOOL_CALLS:
+                top.tool_calls.append(_tool_entry(mapped))
     for mapped in batch:
         row = mapped.row
         if mapped.tool_calls is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps.tracing.ingest.caps import MAX_TOOL_CALLS
 from apps.tracing.ingest.records import SpanIn
 from apps.tracing.otlp import jsonbody, mapping
 from apps.tracing.otlp import protobuf as protobuf_reader
@@ -359,6 +360,34 @@ class TestMLflow:
     def test_odd_values(self, rows_of: Any, sent: str, stored: Any) -> None:
         assert loaded(one(rows_of, {"mlflow.spanOutputs": sent}).output) == stored
 
+    def test_its_genai_form_reads_alike(self, rows_of: Any) -> None:
+        native = span(
+            "00000000000000a2",
+            "get_weather",
+            ROOT_ID,
+            attributes={
+                "mlflow.spanType": '"TOOL"',
+                "mlflow.spanInputs": '{"city":"Oslo"}',
+                "mlflow.spanOutputs": '"rain"',
+            },
+        )
+        translated = span(
+            "00000000000000a2",
+            "execute_tool get_weather",
+            ROOT_ID,
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": "get_weather",
+                "gen_ai.tool.call.arguments": '{"city":"Oslo"}',
+                "gen_ai.tool.call.result": '"rain"',
+            },
+        )
+        options: dict[str, Any] = {"scope": "mlflow.tracing.provider", "resource": {"service.name": "databricks-agent"}}
+        (root, tool), (other_root, other_tool) = (rows_of(span(), one, **options) for one in (native, translated))
+        assert root.framework == other_root.framework == "databricks-agent"
+        assert root.tool_calls == other_root.tool_calls
+        assert (tool.input, tool.output, tool.kind) == (other_tool.input, other_tool.output, other_tool.kind)
+
 
 class TestOthers:
     def test_vercel_ai_sdk(self, rows_of: Any) -> None:
@@ -601,6 +630,12 @@ class TestToolFolding:
     def test_a_tool_without_an_ancestor_in_the_batch_stays_alone(self, rows_of: Any) -> None:
         (row,) = rows_of(self.tool("00000000000000a2", ROOT_ID))
         assert row.tool_calls is None
+
+    def test_a_deep_chain_of_tools(self, rows_of: Any) -> None:
+        ids = [f"{i:016x}" for i in range(1, 3001)]
+        chain = [self.tool(one, parent) for one, parent in zip(ids, [ROOT_ID, *ids], strict=False)]
+        rows = rows_of(*chain, span())
+        assert len(loaded(rows[-1].tool_calls)) == MAX_TOOL_CALLS
 
     def test_a_circle_of_parents_ends(self, rows_of: Any) -> None:
         rows = rows_of(

@@ -20,7 +20,8 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _digits(value: float, digits: int) -> str:
+def plain(value: float, digits: int) -> str:
+    """The number with so many decimals, grouped, with a true minus."""
     # number_format cuts digits off, so the value is rounded before.
     rounded = Decimal(f"{abs(value):.{digits}f}")
     text = number_format(rounded, decimal_pos=digits, use_l10n=True, force_grouping=True)
@@ -29,14 +30,26 @@ def _digits(value: float, digits: int) -> str:
 
 def count(value: float | None) -> str:
     """`18,426`."""
-    return _digits(value, 0) if value is not None and is_number(value) else NONE
+    return plain(value, 0) if value is not None and is_number(value) else NONE
+
+
+def compact(value: float | None) -> str:
+    """`842`, `12.4k`, `3.1M`: for axes and narrow cells; the full number belongs in a title."""
+    if value is None or not is_number(value):
+        return NONE
+    size = abs(value)
+    for limit, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if size >= limit:
+            scaled = value / limit
+            return plain(scaled, 0 if abs(scaled) >= 100 else 1) + letter
+    return plain(value, 0)
 
 
 def percent_parts(rate: float | None, digits: int = 1) -> tuple[str, str]:
     """(`94.1`, `%`) for a share between 0 and 1."""
     if rate is None or not is_number(rate):
         return NONE, ""
-    return _digits(rate * 100, digits), "%"
+    return plain(rate * 100, digits), "%"
 
 
 def percent(rate: float | None, digits: int = 1) -> str:
@@ -50,18 +63,18 @@ def duration_parts(ms: float | None) -> tuple[str, str]:
         return NONE, ""
     size = abs(ms)
     if size < 0.9995:
-        return _digits(ms, 2 if size else 0), "ms"
+        return plain(ms, 2 if size else 0), "ms"
     if size < 999.5:
-        return _digits(ms, 0), "ms"
+        return plain(ms, 0), "ms"
     if size < 9_995:
-        return _digits(ms / 1000, 2), "s"
+        return plain(ms / 1000, 2), "s"
     if size < 120_000:
-        return _digits(ms / 1000, 1), "s"
+        return plain(ms / 1000, 1), "s"
     if size < 7_200_000:
-        return _digits(ms / 60_000, 0 if size >= 600_000 else 1), "min"
+        return plain(ms / 60_000, 0 if size >= 600_000 else 1), "min"
     if size < 172_800_000:
-        return _digits(ms / 3_600_000, 1), "h"
-    return _digits(ms / 86_400_000, 1), "d"
+        return plain(ms / 3_600_000, 1), "h"
+    return plain(ms / 86_400_000, 1), "d"
 
 
 def duration(ms: float | None) -> str:
@@ -80,10 +93,10 @@ def usd(value: float | None) -> str:
     if size < 0.00005:
         return f"<{NBSP}$0.0001"
     if size < 1:
-        return f"{sign}${_digits(size, 4)}"
+        return f"{sign}${plain(size, 4)}"
     if size < 10_000:
-        return f"{sign}${_digits(size, 2)}"
-    return f"{sign}${_digits(size, 0)}"
+        return f"{sign}${plain(size, 2)}"
+    return f"{sign}${plain(size, 0)}"
 
 
 def price(value: float | None) -> str:
@@ -92,14 +105,14 @@ def price(value: float | None) -> str:
         return NONE
     text = f"{value:.6f}".rstrip("0")
     whole, _dot, decimals = text.partition(".")
-    return f"${_digits(float(whole), 0)}.{decimals.ljust(2, '0')}"
+    return f"${plain(float(whole), 0)}.{decimals.ljust(2, '0')}"
 
 
 def points(delta: float | None) -> str:
     """A difference of two shares in percentage points: `0.8 pt` (without sign; the arrow carries it)."""
     if delta is None or not is_number(delta):
         return NONE
-    return f"{_digits(abs(delta) * 100, 1)}{NBSP}pt"
+    return f"{plain(abs(delta) * 100, 1)}{NBSP}pt"
 
 
 def _joined(parts: tuple[str, str]) -> str:

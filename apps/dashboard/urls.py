@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import agents, guides, overview, sessions, shell
+from apps.dashboard.views import agents, guides, overview, sessions, shell, trace, traces
 from apps.dashboard.views.settings import about, access, models, monitoring, projects, providers
 
 app_name = "dashboard"
@@ -43,7 +43,14 @@ urlpatterns: list[URLPattern] = [
     path("disconnect", shell.disconnect, name="disconnect"),
     path("projects/switch", shell.switch_project, name="project_switch"),
     path("preferences", shell.preferences, name="preferences"),
-    path("traces", shell.home, name="traces"),
-    path("traces/<str:trace_id>", shell.home, name="trace"),
+    path("traces", traces.traces, name="traces"),
+    path("traces/export.<str:form>", traces.export, name="traces_export"),
+    path("traces/<str:trace_id>/peek", traces.peek, name="trace_peek"),
+    path("traces/new", traces.new_count, name="traces_new"),
+    path("traces/<str:trace_id>", trace.trace, name="trace"),
+    path("traces/<str:trace_id>/children", trace.children, name="trace_children"),
+    path("traces/<str:trace_id>/raw.json", trace.raw, name="trace_raw"),
+    path("traces/<str:trace_id>/spans/<path:key>/field/<str:name>", trace.field, name="trace_field"),
+    path("traces/<str:trace_id>/spans/<path:key>", trace.span, name="trace_span"),
     path("palette", shell.palette, name="palette"),
 ]

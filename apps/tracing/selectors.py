@@ -145,7 +145,7 @@ def list_traces(
         )
         rows = searches.rows(ids, select)
     else:
-        where, params = _conditions(filters)
+        where, params = conditions(filters)
         rows = reads.roots(project.pk, where, params, before=cursor, limit=limit + 1, select=select)
     more = len(rows) > limit
     rows = rows[:limit]
@@ -169,7 +169,7 @@ def _trace_by_id(project: Project, filters: TraceFilters, select: str) -> SpanRo
     text = filters.search.strip()
     if len(text) != LENGTH:
         return None
-    where, params = _conditions(replace(filters, search="", tool=""))
+    where, params = conditions(replace(filters, search="", tool=""))
     rows = reads.roots(
         project.pk, f"id = %s AND {where}" if where else "id = %s", [text, *params], limit=1, select=select
     )
@@ -186,7 +186,7 @@ def _count(project: Project, filters: TraceFilters, expr: str) -> int:
         if not filters.timeless:
             return searches.count_between(project.pk, expr, *_id_bounds(filters))
         tools = ToolRollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, tool=filters.tool)
-        return _dimensions(tools, filters).aggregate(n=Sum("roots"))["n"] or 0
+        return dimensions(tools, filters).aggregate(n=Sum("roots"))["n"] or 0
     if filters.timeless:
         return _roots_in(project, filters, Grain.ALL_TIME, 0, 1)
     return _count_in_time(project, filters)
@@ -195,7 +195,7 @@ def _count(project: Project, filters: TraceFilters, expr: str) -> int:
 def _roots_in(project: Project, filters: TraceFilters, grain: Grain, start: int, end: int) -> int:
     """Roots with these dimensions in the buckets `[start, end)` of one grain."""
     rows = Rollup.objects.filter(project=project, grain=grain, is_root=True, bucket__gte=start, bucket__lt=end)
-    return _dimensions(rows, filters).aggregate(n=Sum("spans"))["n"] or 0
+    return dimensions(rows, filters).aggregate(n=Sum("spans"))["n"] or 0
 
 
 def _count_in_time(project: Project, filters: TraceFilters) -> int:
@@ -206,12 +206,12 @@ def _count_in_time(project: Project, filters: TraceFilters) -> int:
     if filters.until_ms is None:
         last = max(first, last)
     if first >= last:
-        where, params = _conditions(filters)
+        where, params = conditions(filters)
         return reads.count_roots(project.pk, where, params)
     total = _roots_in(project, filters, Grain.HOUR, first * 3600, last * 3600)
     for low, high in ((since, first * _HOUR_MS), (last * _HOUR_MS, until)):
         if low < high:
-            where, params = _conditions(replace(filters, since_ms=low, until_ms=high))
+            where, params = conditions(replace(filters, since_ms=low, until_ms=high))
             total += reads.count_roots(project.pk, where, params)
     return total
 
@@ -282,7 +282,7 @@ def _id_bounds(filters: TraceFilters) -> tuple[str | None, str | None]:
     )
 
 
-def _dimensions(rows: Any, filters: TraceFilters) -> Any:
+def dimensions(rows: Any, filters: TraceFilters) -> Any:
     """A rollup queryset narrowed to the filters that are its dimensions."""
     if filters.source == "production":
         rows = rows.filter(traffic__in=(Traffic.PRODUCTION, Traffic.UNMONITORED))
@@ -300,7 +300,7 @@ def _dimensions(rows: Any, filters: TraceFilters) -> Any:
     return rows
 
 
-def _conditions(filters: TraceFilters) -> tuple[str, list[Any]]:
+def conditions(filters: TraceFilters) -> tuple[str, list[Any]]:
     """The filters but search and tool as SQL over the columns of one span row."""
     parts: list[str] = []
     params: list[Any] = []

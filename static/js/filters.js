@@ -28,4 +28,13 @@ document.addEventListener("htmx:configRequest", (event) => {
     if (value === "" || (Array.isArray(value) && !value.length)) delete given[name];
   }
 });
+// A chart's bar leads to its own range.
+document.addEventListener("click", (event) => {
+  const bar = event.target.closest("svg [data-href]");
+  if (bar) location.assign(bar.dataset.href);
+});
+// Links that carry the list's query follow it after a swap.
+document.addEventListener("htmx:pushedIntoHistory", () => {
+  for (const link of $$("a[data-same-query]")) link.search = location.search;
+});
 export const filterForms = () => $$("form[data-filters]");

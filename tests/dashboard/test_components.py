@@ -6,7 +6,6 @@ import pytest
 from django.template import Context, engines
 
 from apps.dashboard import jsonview
-from apps.dashboard.templatetags import ui
 
 
 def html(source: str, **context: object) -> str:
@@ -45,42 +44,6 @@ def html(source: str, **context: object) -> str:
 )
 def test_component(source: str, expected: str) -> None:
     assert expected in html(source, text='{"a": 1}')
-
-
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [
-        (None, "–"),
-        (0, "0 ms"),
-        (0.4, "0.40 ms"),
-        (3.26, "3.3 ms"),
-        (388, "388 ms"),
-        (999.6, "1.00 s"),
-        (8420, "8.42 s"),
-        (125_000, "2 min 05 s"),
-        (11_520_000, "3 h 12 min"),
-        (-388, "−388 ms"),
-    ],
-)
-def test_duration(ms: float | None, text: str) -> None:
-    assert ui.duration(ms) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "–"), (0, "$0"), (0.0487, "$0.0487"), (0.000042, "$0.000042"), (3e-9, "<$0.000001"), (12.5, "$12.50")],
-)
-def test_cost(value: float | None, text: str) -> None:
-    assert ui.usd(value) == text
-
-
-def test_numbers() -> None:
-    assert ui.num(11284) == "11,284"
-    assert ui.num(None) == "–"
-    assert ui.compact(4_200_000) == "4.2M"
-    assert ui.percent(0.038) == "3.8 %"
-    assert ui.percent(1) == "100 %"
-    assert ui.middle("0VqK3mT8aX2LpZr7WcJ4d", 12) == "0VqK3m…Wc" or "…" in ui.middle("0VqK3mT8aX2LpZr7WcJ4d", 12)
 
 
 def test_json_is_escaped_and_bounded() -> None:

@@ -14,20 +14,20 @@ from urllib.parse import urlencode
 import lucide
 from django import template
 from django.http import QueryDict
-from django.utils import formats
+from django.urls import NoReverseMatch, reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from lucide.templatetags.lucide import lucide as lucide_tag
 
 from apps.core.times import from_ms, now_ms, to_iso, to_ms
-from apps.dashboard import jsonview
+from apps.dashboard import formats, jsonview
+from apps.dashboard.timeline import key_of
 
 register = template.Library()
 
-NOTHING = "–"
 KINDS = {
     "agent": ("bot", gettext_lazy("Agent")),
     "chain": ("list-tree", gettext_lazy("Chain")),
@@ -110,94 +110,35 @@ def kind_tile(kind: str) -> SafeString:
 
 # ---- Numbers ----------------------------------------------------------------------------------------------------------------
 
-
-def _fixed(value: float, places: int) -> str:
-    text = formats.number_format(round(abs(value), places), decimal_pos=places, use_l10n=True, force_grouping=True)
-    return f"−{text}" if value < 0 and round(abs(value), places) else text
+register.filter("compact", formats.compact)
+register.filter("percent", formats.percent)
+register.filter("duration", formats.duration)
+register.filter("usd", formats.usd)
 
 
 @register.filter
-def num(value: Any) -> str:
+def num(value: float | None) -> str:
     """`11,284`; fractions keep at most two places."""
-    if value is None or value == "":
-        return NOTHING
-    number = float(value)
-    places = next((n for n in (0, 1) if round(number, n) == round(number, 2)), 2)
-    return _fixed(number, places)
+    if value is None or not formats.is_number(value):
+        return formats.NONE
+    places = next((n for n in (0, 1) if round(value, n) == round(value, 2)), 2)
+    return formats.plain(value, places)
 
 
 @register.filter
-def compact(value: Any) -> str:
-    """`11.3k`, `4.2M`; below 10,000 in full."""
-    if value is None or value == "":
-        return NOTHING
-    number = float(value)
-    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
-        if abs(number) >= limit:
-            scaled = number / (1e3 if unit == "k" else limit)
-            return f"{_fixed(scaled, 1 if abs(scaled) < 100 else 0)}{unit}"
-    return num(value)
+def middle(text: object, keep: int = 12) -> str:
+    """An id shortened in its middle; the full one belongs into a title or a copy button."""
+    full = str(text or "")
+    if len(full) <= keep:
+        return full
+    head = (keep - 1) * 2 // 3
+    return f"{full[:head]}…{full[-(keep - 1 - head) :]}"
 
 
 @register.filter
-def duration(ms: Any) -> str:
-    """Milliseconds as `0.4 ms`, `388 ms`, `8.42 s`, `2 min 05 s`, `3 h 12 min`."""
-    if ms is None or ms == "":
-        return NOTHING
-    value = float(ms)
-    if value < 0:
-        return f"−{duration(-value)}"
-    if value < 1:
-        return f"{_fixed(value, 2)} ms" if value else "0 ms"
-    if value < 10:
-        return f"{_fixed(value, 1)} ms"
-    if value < 999.5:
-        return f"{_fixed(value, 0)} ms"
-    if value < 59_995:
-        return f"{_fixed(value / 1000, 2)} s"
-    seconds = round(value / 1000)
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02d} s"
-    if seconds < 48 * 3600:
-        return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
-    return f"{_fixed(seconds / 86_400, 1)} d"
-
-
-@register.filter
-def usd(value: Any) -> str:
-    """`$0.0487`: four places below one dollar, two above, more for the tiniest, so that a cost is never `$0.0000`."""
-    if value is None or value == "":
-        return NOTHING
-    number = float(value)
-    if number == 0:
-        return "$0"
-    size = abs(number)
-    places = 2 if size >= 1 else 4 if size >= 0.001 else 6
-    if size < 0.000001:
-        return "<$0.000001"
-    return f"{'−' if number < 0 else ''}${_fixed(size, places)}"
-
-
-@register.filter
-def percent(value: Any, places: int = 1) -> str:
-    """A share between 0 and 1 as `3.8 %`."""
-    if value is None or value == "":
-        return NOTHING
-    number = float(value) * 100
-    return f"{_fixed(number, 0 if number in (0, 100) else places)} %"
-
-
-@register.filter
-def size(value: Any) -> str:
+def size(value: int | None) -> str:
     """Characters or bytes as `812 B`, `1.2 kB`, `8.4 MB`."""
-    if value is None or value == "":
-        return NOTHING
-    number = float(value)
-    for unit in ("B", "kB", "MB"):
-        if number < 1000 or unit == "MB":
-            return f"{_fixed(number, 0 if unit == 'B' or number >= 100 else 1)} {unit}"
-        number /= 1000
-    return NOTHING
+    return formats.NONE if value is None else jsonview.readable_size(value)
 
 
 def _ms(value: Any) -> int | None:
@@ -210,16 +151,16 @@ def _ms(value: Any) -> int | None:
 
 @register.filter
 def when(value: Any) -> SafeString | str:
-    """A time: `4 min ago` under a day, then the date; the exact UTC time is in `title` and `datetime`.
+    """A time: `4 min ago` under a day, then the date; the exact time is in `title` and `datetime`.
 
-    Takes milliseconds since 1970 or an aware datetime. `local-time.js` turns the title into the reader's own zone.
+    Takes milliseconds since 1970 or an aware datetime. `time.js` turns the title into the reader's own zone.
     """
     ms = _ms(value)
     if ms is None:
-        return NOTHING
+        return formats.NONE
     age = now_ms() - ms
     moment = from_ms(ms)
-    exact = f"{moment:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
+    full = f"{moment:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
     if -5_000 < age < 60_000:
         shown = _("%(n)d s ago") % {"n": max(0, age // 1000)}
     elif 0 < age < 3_600_000:
@@ -228,8 +169,8 @@ def when(value: Any) -> SafeString | str:
         shown = _("%(n)d h ago") % {"n": age // 3_600_000}
     else:
         this_year = moment.year == from_ms(now_ms()).year
-        shown = formats.date_format(moment, "j M, H:i" if this_year else "j M Y")
-    return format_html('<time datetime="{}" title="{}">{}</time>', to_iso(ms), exact, shown)
+        shown = date_format(moment, "j M, H:i" if this_year else "j M Y")
+    return format_html('<time datetime="{}" title="{}">{}</time>', to_iso(ms), full, shown)
 
 
 @register.filter
@@ -237,28 +178,10 @@ def exact(value: Any) -> SafeString | str:
     """A time in full: `28 Nov 2026, 14:32:08.114` (UTC until the page's script shows the reader's zone)."""
     ms = _ms(value)
     if ms is None:
-        return NOTHING
+        return formats.NONE
     moment = from_ms(ms)
-    shown = f"{formats.date_format(moment, 'j M Y, H:i:s')}.{ms % 1000:03d}"
+    shown = f"{date_format(moment, 'j M Y, H:i:s')}.{ms % 1000:03d}"
     return format_html('<time datetime="{}" data-local="full" title="{} UTC">{}</time>', to_iso(ms), shown, shown)
-
-
-@register.filter
-def span_of_time(ms: Any) -> str:
-    """A length such as a session's in the two largest units: `3 days, 4 hours`."""
-    if ms is None or ms == "":
-        return NOTHING
-    return timesince(from_ms(0), from_ms(int(ms)))
-
-
-@register.filter
-def middle(text: str, keep: int = 12) -> str:
-    """An id shortened in the middle; the full one belongs into a title or a copy button."""
-    text = str(text or "")
-    if len(text) <= keep + 1:
-        return text
-    head = (keep + 1) // 2
-    return f"{text[:head]}…{text[-(keep - head) :]}" if keep > head else f"{text[:head]}…"
 
 
 @register.filter
@@ -272,9 +195,15 @@ def get(mapping: Any, key: Any) -> Any:
 
 @register.simple_tag(takes_context=True)
 def query(context: template.Context, **changes: Any) -> str:
-    """This page's query with changes: `{% query status="error" cursor=None %}`; None or "" removes, a list repeats."""
+    """This page's query with changes: `{% query status="error" %}`; None or "" removes a name, a list repeats it.
+
+    The place in the list (`cursor`, `page`, `at`) belongs to the list as it was and goes unless it is given.
+    """
     request = context.get("request")
     params: QueryDict = request.GET.copy() if request is not None else QueryDict(mutable=True)
+    for name in ("cursor", "page", "at"):
+        if name not in changes:
+            params.pop(name, None)
     for name, value in changes.items():
         if value is None or value == "":
             params.pop(name, None)
@@ -299,3 +228,99 @@ def json_view(text: str | None) -> SafeString:
 def absolute(value: Any) -> Any:
     """The number without its sign."""
     return abs(value)
+
+
+# ---- Links into parts that may not be there -------------------------------------------------------------------------------
+
+
+@register.simple_tag
+def session_url(session_id: str) -> str:
+    """Address of a session's page; `#` while there is none. Session ids may hold any character."""
+    try:
+        return reverse("dashboard:session", args=[session_id])
+    except NoReverseMatch:
+        return "#"
+
+
+@register.filter
+def axis_time(ms: int, days: bool = False) -> SafeString:
+    """A time under a chart: the clock over hours, the date over days."""
+    moment = from_ms(ms)
+    text = f"{moment.day} {moment:%b}" if days else f"{moment:%H:%M}"
+    return format_html('<time datetime="{}" data-local="{}">{}</time>', to_iso(ms), "day" if days else "minute", text)
+
+
+@register.inclusion_tag("dashboard/traces/guide_links.html")
+def guide_links() -> dict[str, Any]:
+    """Links to the guides, as far as their page exists."""
+    try:
+        return {"url": reverse("dashboard:guide")}
+    except NoReverseMatch:
+        return {"url": ""}
+
+
+@register.inclusion_tag("dashboard/traces/demo_button.html", takes_context=True)
+def demo_button(context: template.Context) -> dict[str, Any]:
+    """The button that loads the demo project, as far as the builder is installed."""
+    try:
+        return {"url": reverse("dashboard:demo"), "csrf_token": context.get("csrf_token")}
+    except NoReverseMatch:
+        return {"url": ""}
+
+
+@register.simple_tag
+def agent_url(agent: Any) -> str:
+    """Address of an agent's page, else of the list filtered to it."""
+    try:
+        return reverse("dashboard:agent", args=[agent.pk])
+    except NoReverseMatch:
+        return f"{reverse('dashboard:traces')}?agent={agent.pk}"
+
+
+# ---- Trace page -------------------------------------------------------------------------------------------------------------
+
+
+@register.simple_tag
+def value_view(value: Any) -> SafeString:
+    """A parsed value, coloured and foldable."""
+    return jsonview.render(None) if value is None else jsonview.render_value(value)
+
+
+@register.simple_tag(takes_context=True)
+def kind_query(context: template.Context, chosen: list[str], kind: str) -> str:
+    """This page's query with one kind switched over."""
+    kinds = [item for item in chosen if item != kind] if kind in chosen else [*chosen, kind]
+    return query(context, kind=kinds, span=None)
+
+
+@register.filter
+def node_key(node: Any) -> str:
+    """The name of a tree node in addresses."""
+    return key_of(node)
+
+
+@register.filter
+def node_name(node: Any) -> str:
+    """A tree node's name."""
+    return node.row.name if node.row is not None else _("Missing span")
+
+
+@register.filter
+def plus(value: float, more: float) -> float:
+    """The sum."""
+    return value + float(more)
+
+
+@register.simple_tag
+def graph_icon(box: Any) -> SafeString:
+    """The kind's icon inside a box of the graph."""
+    inner = kind_icon(box.kind)
+    place = f'<svg x="{box.x + 12:.0f}" y="{box.y + 15:.0f}" width="16" height="16" '
+    return mark_safe(inner.replace("<svg ", place, 1))
+
+
+@register.simple_tag
+def graph_failed(box: Any) -> SafeString:
+    """The mark of a failed step inside a box of the graph."""
+    place = f'<svg x="{box.x + 164:.0f}" y="{box.y + 6:.0f}" width="14" height="14" '
+    return mark_safe(glyph("fail").replace("<svg ", place, 1))

@@ -10,12 +10,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.core.ids import id_ms
-from apps.dashboard import nav
 from apps.dashboard.current import DISCONNECTED, DashboardRequest, project_of_browser, remember
 from apps.dashboard.middleware import back_to, without_project
+from apps.dashboard.search import find
 from apps.projects.models import Project
 from apps.projects.services.keys import project_for_key
 from apps.projects.services.projects import ensure_default_project
@@ -31,15 +30,6 @@ _YEAR = 365 * 24 * 3600
 
 def _home() -> str:
     return reverse("dashboard:home")
-
-
-@require_GET
-def home(request: HttpRequest) -> HttpResponse:
-    """The first page of the sidebar."""
-    links = nav.sections("")
-    if links:
-        return redirect(links[0][1][0].url)
-    return render(request, "dashboard/shell/home.html")
 
 
 @without_project
@@ -103,18 +93,12 @@ def preferences(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@require_GET
+@require_safe
 def palette(request: HttpRequest) -> HttpResponse:
     """Results of the command palette that need the database, as HTML options for its list."""
     text = request.GET.get("q", "").strip()[:200]
     project = cast(DashboardRequest, request).project
-    found_id = ""
-    try:
-        id_ms(text)
-        found_id = text
-    except ValueError:
-        found_id = ""
-    return render(request, "dashboard/shell/palette_results.html", {"text": text, "id": found_id, "project": project})
+    return render(request, "dashboard/shell/palette_results.html", {"results": find(project, text) if text else []})
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -67,9 +67,11 @@ LIGHT = ", ".join(f"NULL AS {name}" if name in _PAYLOADS else name for name in _
 
 
 def columns(*, payloads: bool = True, preview: int | None = None) -> str:
-    """The select list: everything, everything but payloads, or input and output cut to `preview` characters of JSON."""
+    """The select list: everything, everything but payloads, or input and output cut to `preview` characters of JSON
+    and no other payload."""
     if preview is not None:
-        return LISTED.replace("input, output,", f"substr(input, 1, {preview:d}), substr(output, 1, {preview:d}),")
+        cut = f"substr(input, 1, {preview:d}), substr(output, 1, {preview:d}), NULL AS tool_calls,"
+        return LISTED.replace("input, output, tool_calls,", cut)
     return ALL if payloads else LIGHT
 
 

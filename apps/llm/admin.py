@@ -31,6 +31,7 @@ class PriceInline(TabularInline):
     can_delete = False
     fields = ["valid_from", "input_per_m", "output_per_m", "cache_read_per_m", "cache_write_per_m"]
     ordering = ["-valid_from"]
+    hide_title = True
     verbose_name_plural = _("Prices (USD per million tokens)")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -55,6 +56,12 @@ class CatalogModelForm(forms.ModelForm):
     class Meta:
         model = CatalogModel
         fields = ["model_id", "provider", "label", "is_default", "base_url"]
+        labels = {
+            "model_id": _("Model id"),
+            "is_default": _("Default judge model"),
+            "base_url": _("Address of the endpoint"),
+        }
+        help_texts = {"model_id": _("The exact text sent to the provider.")}
 
     def clean(self) -> dict[str, Any]:
         """Hold the form to the rules of the API."""
@@ -73,7 +80,7 @@ class CatalogModelAdmin(ModelAdmin):
     """The model catalog."""
 
     form = CatalogModelForm
-    list_display = ["model_id", "label", "provider_name", "default", "input_now", "output_now", "seeded", "updated_at"]
+    list_display = ["model_id", "label", "provider_name", "default", "input_now", "output_now", "origin", "updated_at"]
     list_filter = ["provider", "is_default", "seeded"]
     search_fields = ["model_id", "label"]
     ordering = ["-is_default", "model_id"]
@@ -96,9 +103,13 @@ class CatalogModelAdmin(ModelAdmin):
     def provider_name(self, row: CatalogModel) -> str:
         return row.provider
 
-    @display(description=_("Default"), boolean=True)
-    def default(self, row: CatalogModel) -> bool:
-        return row.is_default
+    @display(description=_("Default"), label={"default": "primary"})
+    def default(self, row: CatalogModel) -> tuple[str, Any] | None:
+        return ("default", _("Default")) if row.is_default else None
+
+    @display(description=_("Origin"))
+    def origin(self, row: CatalogModel) -> Any:
+        return _("shipped") if row.seeded else _("added")
 
     @display(description=_("Input $/M"))
     def input_now(self, row: CatalogModel) -> str:

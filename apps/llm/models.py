@@ -51,14 +51,17 @@ class ModelPrice(models.Model):
 
     model = models.ForeignKey(CatalogModel, on_delete=models.CASCADE, related_name="prices")
     valid_from = models.DateTimeField()
-    input_per_m = models.FloatField()
-    output_per_m = models.FloatField()
-    cache_read_per_m = models.FloatField(null=True, blank=True)
-    cache_write_per_m = models.FloatField(null=True, blank=True)
+    input_per_m = models.FloatField("input $/M")
+    output_per_m = models.FloatField("output $/M")
+    cache_read_per_m = models.FloatField("cache read $/M", null=True, blank=True)
+    cache_write_per_m = models.FloatField("cache write $/M", null=True, blank=True)
 
     class Meta:
         ordering = ["valid_from"]
         constraints = [models.UniqueConstraint(fields=["model", "valid_from"], name="one_price_per_moment")]
+
+    def __str__(self) -> str:
+        return f"{self.input_per_m:g} / {self.output_per_m:g} from {self.valid_from:%Y-%m-%d}"
 
 
 class ProviderKey(WireModel):
@@ -76,6 +79,9 @@ class ProviderKey(WireModel):
             ),
             models.UniqueConstraint(fields=["organization", "provider"], name="one_own_key_per_provider"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} ({self.masked})"
 
 
 class ModelCall(models.Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib import admin
@@ -26,7 +27,7 @@ from django_celery_beat.models import (
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from apps.core.times import now_ms
+from apps.core.times import from_ms, now_ms
 from apps.projects.models import ApiKey, Project, QuotaUsage
 from apps.projects.selectors import audit_events
 from apps.tracing.models import Agent, Grain, Rollup, Status
@@ -35,6 +36,17 @@ from config.version import VERSION
 
 for _model in (PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule):
     admin.site.unregister(_model)
+
+
+_CHART_OPTIONS = {
+    "barPercentage": 0.8,
+    "maintainAspectRatio": False,
+    "plugins": {"legend": {"display": True, "align": "end", "position": "top"}},
+    "scales": {
+        "x": {"stacked": True, "grid": {"display": False}},
+        "y": {"stacked": True, "beginAtZero": True, "ticks": {"precision": 0}},
+    },
+}
 
 
 class TaskSelect(UnfoldAdminSelectWidget, BeatTaskSelect):
@@ -105,6 +117,8 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "projects_quotausage_changelist",
         ),
     ]
+    context["chart"] = _chart(day)
+    context["chart_options"] = json.dumps(_CHART_OPTIONS)
     context["audit_table"] = {
         "headers": [_("When"), _("Action"), _("Actor"), _("Target"), _("Fields")],
         "rows": [
@@ -131,22 +145,49 @@ def _card(title: str, value: str, note: str, name: str, query: str = "") -> dict
 
 
 def _last_24_hours() -> dict[str, Any]:
+    """Sums over all projects, and root traces by the hour."""
     settle()
-    since = (now_ms() // 1000 - 24 * 3600) // 300 * 300
-    result = {"roots": 0, "failed": 0, "spans": 0, "cost": 0.0}
+    now = now_ms() // 1000
+    since = (now - 24 * 3600) // 300 * 300
+    first_hour = since // 3600
+    hours = now // 3600 - first_hour + 1
+    result: dict[str, Any] = {"roots": 0, "failed": 0, "spans": 0, "cost": 0.0, "first_hour": first_hour}
+    result["by_hour"] = {Status.OK.value: [0] * hours, Status.ERROR.value: [0] * hours}
     rows = (
         Rollup.objects.filter(grain=Grain.FIVE_MINUTES, bucket__gte=since)
-        .values_list("is_root", "status")
+        .values_list("bucket", "is_root", "status")
         .annotate(Sum("spans"), Sum("cost_usd"))
         .order_by()
     )
-    for is_root, status, spans, cost in rows:
+    for bucket, is_root, status, spans, cost in rows:
         result["spans"] += spans
         result["cost"] += cost
         if is_root:
             result["roots"] += spans
             result["failed"] += spans if status == Status.ERROR else 0
+            hour = bucket // 3600 - first_hour
+            if 0 <= hour < hours:
+                result["by_hour"][status][hour] += spans
     return result
+
+
+def _chart(day: dict[str, Any]) -> str:
+    """Root traces by hour as chart data."""
+    counts = day["by_hour"]
+    labels = [f"{from_ms((day['first_hour'] + index) * 3_600_000):%H:00}" for index in range(len(counts[0]))]
+    return json.dumps(
+        {
+            "labels": labels,
+            "datasets": [
+                {
+                    "label": _("Succeeded"),
+                    "data": counts[Status.OK.value],
+                    "backgroundColor": "var(--color-primary-400)",
+                },
+                {"label": _("Failed"), "data": counts[Status.ERROR.value], "backgroundColor": "var(--color-red-500)"},
+            ],
+        }
+    )
 
 
 def _quota_used() -> int:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, Q, Sum
+from django.utils import timezone
 
 from apps.core.times import datetime_to_iso, now_ms
+from apps.llm.models import ModelCall
 from apps.projects.models import Organization, Project
 from apps.tracing.models import Grain, Rollup
 from apps.tracing.rollups.fold import settle
 
 _DAY_SECONDS = 24 * 3600
 _FIVE_MINUTES = 300
-# No part of this version calls a judge model.
-_JUDGE_CALLS = 0
+JUDGE = "judge"
 
 
 def overview() -> dict[str, Any]:
@@ -25,16 +27,18 @@ def overview() -> dict[str, Any]:
     are what the wire calls unassigned.
     """
     traces = _traces_by_project()
+    judged = _judge_calls_by_organization()
     projects: dict[str, list[int]] = defaultdict(list)
     for pk, organization_id in Project.objects.filter(deleting=False).values_list("pk", "organization_id"):
         projects[organization_id].append(pk)
     organizations = []
-    unassigned = 0
+    unassigned = {"projects": 0, "judgeCalls24h": 0}
     rows = Organization.objects.annotate(members=Count("memberships", distinct=True)).order_by("created_at", "id")
     for row in rows:
         own = projects.get(row.id, [])
         if row.is_default and not row.members:
-            unassigned += len(own)
+            unassigned["projects"] += len(own)
+            unassigned["judgeCalls24h"] += judged.get(row.id, 0)
             continue
         organizations.append(
             {
@@ -43,11 +47,23 @@ def overview() -> dict[str, Any]:
                 "createdAt": datetime_to_iso(row.created_at),
                 "members": row.members,
                 "projects": len(own),
-                "judgeCalls24h": _JUDGE_CALLS,
+                "judgeCalls24h": judged.get(row.id, 0),
                 "traces24h": sum(traces.get(pk, 0) for pk in own),
             }
         )
-    return {"organizations": organizations, "unassigned": {"projects": unassigned, "judgeCalls24h": _JUDGE_CALLS}}
+    return {"organizations": organizations, "unassigned": unassigned}
+
+
+def _judge_calls_by_organization() -> dict[str, int]:
+    """Calls to judge models of the last 24 hours."""
+    rows = (
+        ModelCall.objects.filter(purpose=JUDGE, created_at__gte=timezone.now() - timedelta(days=1))
+        .exclude(project=None)
+        .values_list("project__organization_id")
+        .annotate(Count("id"))
+        .order_by()
+    )
+    return dict(rows)
 
 
 def _traces_by_project() -> dict[int, int]:

@@ -11,6 +11,8 @@ from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.admin import ModelAdmin, TabularInline
@@ -88,9 +90,9 @@ class OrganizationAdmin(ModelAdmin):
             )
         )
 
-    @display(description=_("Default"), boolean=True)
-    def default(self, row: Organization) -> bool:
-        return row.is_default
+    @display(description=_("Default"), label={"default": "primary"})
+    def default(self, row: Organization) -> tuple[str, Any] | None:
+        return ("default", _("Default")) if row.is_default else None
 
     @display(description=_("Members"), ordering="members")
     def member_count(self, row: Any) -> int:
@@ -208,9 +210,9 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     actions = ["revoke"]
     actions_detail = ["revoke_one"]
 
-    @display(description=_("Primary"), boolean=True)
-    def primary(self, row: ApiKey) -> bool:
-        return row.is_primary
+    @display(description=_("Use"))
+    def primary(self, row: ApiKey) -> Any:
+        return _("shown in Settings") if row.is_primary else _("additional")
 
     @display(description=_("State"), label={"live": "success", "revoked": "danger"})
     def state(self, row: ApiKey) -> tuple[str, Any]:
@@ -230,11 +232,11 @@ class ApiKeyAdmin(ReadOnlyAdmin):
 
     @action(description=_("Revoke this key"), permissions=["revoke"], icon="block")
     def revoke_one(self, request: HttpRequest, object_id: str) -> Any:
-        from django.shortcuts import get_object_or_404, redirect, render
-        from django.urls import reverse
-
         key = get_object_or_404(ApiKey.objects.select_related("project"), pk=object_id)
         page = reverse("admin:projects_apikey_change", args=[key.pk])
+        if key.revoked_at:
+            self.message_user(request, _("This key is revoked already."), messages.INFO)
+            return redirect(page)
         if request.method != "POST":
             context = {**self.admin_site.each_context(request), "title": _("Revoke key"), "key": key, "page": page}
             return render(request, "admin/projects/revoke_key.html", context)

@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin import CountlessAdmin, ReadOnlyAdmin
+from apps.core.admin import CountlessAdmin, ReadOnlyAdmin, moment
 from apps.core.ids import LENGTH, time_prefix
-from apps.core.times import from_ms, now_ms
+from apps.core.times import now_ms
 from apps.projects.models import Project
 from apps.tracing.models import Agent, Session, Span, Status, Traffic
 
@@ -97,7 +97,7 @@ class SpanAdmin(CountlessAdmin):
                     "id",
                     "name",
                     "kind",
-                    "state",
+                    "status_name",
                     "traffic_name",
                     "project",
                     "agent_id",
@@ -133,13 +133,17 @@ class SpanAdmin(CountlessAdmin):
         projects = list(Project.objects.values_list("pk", flat=True))
         return queryset.filter(project_id__in=projects, session_id=term), False
 
-    @display(description=_("Time"), ordering="id")
-    def created(self, row: Span) -> Any:
-        return from_ms(row.created_ms)
+    @display(description=_("Time (UTC)"))
+    def created(self, row: Span) -> str:
+        return moment(row.created_ms)
 
     @display(description=_("Status"), label={Status.OK: "success", Status.ERROR: "danger"})
     def state(self, row: Span) -> tuple[int, str]:
         return row.status, Status(row.status).label
+
+    @display(description=_("Status"))
+    def status_name(self, row: Span) -> str:
+        return str(Status(row.status).label)
 
     @display(description=_("Traffic"))
     def traffic_name(self, row: Span) -> str:
@@ -187,7 +191,9 @@ def _payload(text: str | None) -> SafeString | str:
     cut = len(shown) > _SHOWN_CHARS
     note = str(_("… shortened; the API serves the whole.")) if cut else ""
     return format_html(
-        '<pre class="max-h-96 overflow-auto text-xs whitespace-pre-wrap">{}{}</pre>', shown[:_SHOWN_CHARS], note
+        '<pre class="text-xs" style="max-height:32rem;overflow:auto;white-space:pre-wrap">{}{}</pre>',
+        shown[:_SHOWN_CHARS],
+        note,
     )
 
 
@@ -228,6 +234,6 @@ class SessionAdmin(CountlessAdmin):
     def cost(self, row: Session) -> str:
         return "–" if row.cost_usd is None else f"{row.cost_usd:.4f}"
 
-    @display(description=_("Last activity"))
-    def last_activity(self, row: Session) -> Any:
-        return from_ms(row.last_ms)
+    @display(description=_("Last activity (UTC)"))
+    def last_activity(self, row: Session) -> str:
+        return moment(row.last_ms)

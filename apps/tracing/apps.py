@@ -1,9 +1,11 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class TracingConfig(AppConfig):
     name = "apps.tracing"
     label = "tracing"
+    verbose_name = _("Telemetry")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

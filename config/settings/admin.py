@@ -19,6 +19,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": _("Operators"),
     "SITE_URL": "/",
     "SITE_ICON": lambda request: static("img/mark.svg"),
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("img/mark.svg")}],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": True,

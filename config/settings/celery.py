@@ -29,4 +29,5 @@ DJANGO_CELERY_BEAT_TZ_AWARE = True
 # Seconds, not crontabs: settings must not import Celery into the web process.
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "expire-spans": {"task": "apps.tracing.tasks.expire_spans", "schedule": 86_400.0},
+    "finish-project-deletions": {"task": "projects.finish_deletions", "schedule": 600.0},
 }

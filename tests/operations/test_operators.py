@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.core.times import datetime_to_iso
+from apps.llm.models import ModelCall
 from apps.projects.models import Membership, Organization
 from apps.projects.services import audit
 from apps.projects.services.projects import create_project
@@ -62,15 +63,18 @@ def test_the_overview_counts_members_projects_and_root_traces(operator, project,
         project,
         [SpanIn(name="root", span_id="r1"), SpanIn(name="child", span_id="c1", parent_span_id="r1")],
     )
+    ModelCall.objects.create(project=project, purpose="judge", model="m", provider="openai")
+    ModelCall.objects.create(project=project, purpose="analysis", model="m", provider="openai")
     body = operator.get(OVERVIEW).json()
     assert [set(row) for row in body["organizations"]] == [
         {"_id", "name", "createdAt", "members", "projects", "judgeCalls24h", "traces24h"}
     ] * 2
     acme, empty = body["organizations"]
     assert (acme["name"], acme["members"], acme["projects"], acme["traces24h"]) == ("Acme", 2, 2, 1)
+    assert acme["judgeCalls24h"] == 1
     assert (empty["members"], empty["projects"], empty["traces24h"]) == (0, 0, 0)
     assert body["unassigned"] == {"projects": 0, "judgeCalls24h": 0}
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         operator.get(OVERVIEW)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import connection, transaction
 
-from apps.tracing.models import CheckItem, OperationalEvent, Rollup, Session, ToolRollup
+from apps.tracing.models import CheckItem, ModelRollup, OperationalEvent, Rollup, Session, ToolRollup
 from apps.tracing.rollups.fold import settle
 from apps.tracing.store.agents import forget_cached_agents
 from apps.tracing.store.changes import delete_where
@@ -25,7 +25,7 @@ def purge_project(project_id: int) -> int:
         deleted += count
     # What was pending is folded first, so that no later fold brings an aggregate back.
     settle()
-    for model in (Session, Rollup, ToolRollup, OperationalEvent, CheckItem):
+    for model in (Session, Rollup, ToolRollup, ModelRollup, OperationalEvent, CheckItem):
         while True:
             ids = list(model.objects.filter(project_id=project_id).values_list("pk", flat=True)[:_SMALL_BATCH])
             if not ids:

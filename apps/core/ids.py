@@ -18,6 +18,12 @@ _SHIFT = 11
 MAX_MS = ((63 - _SHIFT) << 42) | ((1 << 42) - 1)
 _VALUE = {char: value for value, char in enumerate(ALPHABET)}
 _BYTE_TO_CHAR = bytes(ord(ALPHABET[byte & 63]) for byte in range(256))
+_RANDOM_LENGTH = LENGTH - TIME_LENGTH
+_REFILL = 512
+# Random parts drawn ahead: one call into the system for many ids. Popping is atomic; a forked child draws its own.
+_drawn: list[str] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drawn.clear)
 _pairs = [a + b for a in ALPHABET for b in ALPHABET]
 
 
@@ -27,11 +33,22 @@ def time_prefix(ms: int) -> str:
     return _pairs[value >> 36] + _pairs[(value >> 24) & 4095] + _pairs[(value >> 12) & 4095] + _pairs[value & 4095]
 
 
+def _random_part() -> str:
+    try:
+        return _drawn.pop()
+    except IndexError:
+        text = os.urandom(_RANDOM_LENGTH * _REFILL).translate(_BYTE_TO_CHAR).decode("ascii")
+        parts = [text[start : start + _RANDOM_LENGTH] for start in range(0, len(text), _RANDOM_LENGTH)]
+        part = parts.pop()
+        _drawn.extend(parts)
+        return part
+
+
 def new_id(ms: int | None = None) -> str:
     """A fresh id that carries `ms` (milliseconds since 1970), by default the present."""
     if ms is None:
         ms = time.time_ns() // 1_000_000
-    return time_prefix(ms) + os.urandom(13).translate(_BYTE_TO_CHAR).decode("ascii")
+    return time_prefix(ms) + _random_part()
 
 
 def default_id() -> str:

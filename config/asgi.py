@@ -12,14 +12,11 @@ error nobody caught, the end of everything at shutdown.
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
 import logging
 import os
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import django
 from django.apps import apps as django_apps
@@ -34,6 +31,10 @@ from apps.core import ratelimit
 from apps.core.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, json_error, read_body, send_json
 from apps.core.ids import new_id
 from apps.core.logs import request_id
+from apps.operations import http as operations
+from apps.tracing.ingest.http import traces
+from apps.tracing.otlp.http import receiver
+from config.background import Background
 from config.bridge import Bridge, Message
 from config.live import LiveTraces
 from config.wsgi import application as django_wsgi
@@ -58,27 +59,20 @@ class Router:
 
     def __init__(self) -> None:
         self._bridge = Bridge(django_wsgi, workers=WEB_THREADS)
-        self._background: Any = None
-        self._raw: dict[tuple[str, str], App] = {}
+        self._background: Background | None = None
         self._live = LiveTraces()
+        self._raw = self._routes()
 
     def _routes(self) -> dict[tuple[str, str], App]:
         """The raw doors, by method and path."""
-        from apps.operations import http as operations
-
-        routes: dict[tuple[str, str], App] = {
+        return {
             ("GET", "/health"): operations.health,
             ("HEAD", "/health"): operations.health,
             ("GET", "/metrics"): operations.metrics,
             ("GET", "/live/traces"): self._live,
+            ("POST", "/api/v1/ingest/traces"): traces,
+            ("POST", "/api/v1/otel/v1/traces"): receiver,
         }
-        for method, path, module, name in (
-            ("POST", "/api/v1/ingest/traces", "apps.tracing.ingest.http", "traces"),
-            ("POST", "/api/v1/otel/v1/traces", "apps.tracing.otlp.http", "receiver"),
-        ):
-            if importlib.util.find_spec(module.rpartition(".")[0]) and importlib.util.find_spec(module):
-                routes[method, path] = getattr(importlib.import_module(module), name)
-        return routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one scope of the ASGI server."""
@@ -176,9 +170,6 @@ class Router:
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            self._raw = self._routes()
-            from config.background import Background
-
             self._background = Background()
             await self._background.start()
         except Exception as error:
@@ -189,7 +180,8 @@ class Router:
         await receive()
         self.begin_stop()
         try:
-            await self._background.stop()
+            if self._background is not None:
+                await self._background.stop()
             self._bridge.close()
         except Exception as error:
             logger.exception("the server did not stop cleanly")

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import importlib
-import importlib.util
 import logging
 import threading
-from typing import Any
 
 from django.conf import settings
 
+from apps.tracing.ingest import pipeline
+from apps.tracing.otlp import grpc
 from config import env
 from config.embedded import EmbeddedWorker
 
 logger = logging.getLogger("agentx.server")
 
 
-def _part(path: str) -> Any:
-    """A module of a part that may not be installed; None when it is missing."""
-    parent = path.rpartition(".")[0]
-    if importlib.util.find_spec(parent) is None or importlib.util.find_spec(path) is None:
-        return None
-    return importlib.import_module(path)
-
-
 class Background:
     """Starts and stops, in order: the writer first up and last down."""
 
     def __init__(self) -> None:
-        self._pipeline: Any = None
-        self._grpc: Any = None
         self._worker: EmbeddedWorker | None = None
 
     async def start(self) -> None:
         """Bring up what a request needs; raises when the server cannot serve without it."""
-        self._pipeline = _part("apps.tracing.ingest.pipeline")
-        if self._pipeline is not None:
-            await _call(self._pipeline.start)
+        await asyncio.to_thread(pipeline.start)
         _calm_garbage_collection()
 
     def after_start(self, *, demo: bool) -> None:
@@ -47,11 +34,9 @@ class Background:
             self._worker = EmbeddedWorker()
             self._worker.start()
         if settings.OTLP_GRPC_PORT:
-            self._grpc = _part("apps.tracing.otlp.grpc")
-            if self._grpc is not None:
-                # In a thread: importing grpcio takes a tenth of a second.
-                address = (env.required_text("AGENTX_HOST"), settings.OTLP_GRPC_PORT)
-                threading.Thread(target=self._grpc.start, args=address, name="otlp-grpc-start", daemon=True).start()
+            # In a thread: importing grpcio takes a tenth of a second.
+            address = (env.required_text("AGENTX_HOST"), settings.OTLP_GRPC_PORT)
+            threading.Thread(target=grpc.start, args=address, name="otlp-grpc-start", daemon=True).start()
         if demo:
             threading.Thread(target=_load_demo, name="demo", daemon=True).start()
 
@@ -62,10 +47,8 @@ class Background:
 
     async def stop(self) -> None:
         """Flush and end everything; every step is bounded in time."""
-        if self._grpc is not None:
-            await _call(self._grpc.stop)
-        if self._pipeline is not None:
-            await _call(self._pipeline.stop)
+        await asyncio.to_thread(grpc.stop)
+        await asyncio.to_thread(pipeline.stop)
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop)
 
@@ -76,14 +59,6 @@ def _calm_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-
-
-async def _call(function: Any) -> None:
-    """Call a start or stop function, plain (in a thread: it may wait) or async."""
-    if asyncio.iscoroutinefunction(function):
-        await function()
-    else:
-        await asyncio.to_thread(function)
 
 
 def _load_demo() -> None:

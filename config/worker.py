@@ -129,7 +129,7 @@ def _beat_step() -> Any:
 
         def _run(self, app: Any) -> None:
             while not self._stopping.is_set():
-                self._service = Service(app, max_interval=BEAT_INTERVAL_SECONDS)
+                self._service = Service(app, max_interval=BEAT_INTERVAL_SECONDS, scheduler_cls=app.conf.beat_scheduler)
                 try:
                     self._service.start()
                 except (DatabaseError, OSError) as error:

@@ -28,6 +28,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {} if EMBEDDED_BROKER else {"v
 DJANGO_CELERY_BEAT_TZ_AWARE = True
 # Seconds, not crontabs: settings must not import Celery into the web process.
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
-    "expire-spans": {"task": "apps.tracing.tasks.expire_spans", "schedule": 86_400.0},
+    # Hourly rather than daily: a server that restarts every night would never come to the end of a day.
+    "expire-spans": {"task": "apps.tracing.tasks.expire_spans", "schedule": 3600.0},
     "finish-project-deletions": {"task": "projects.finish_deletions", "schedule": 600.0},
 }

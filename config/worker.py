@@ -20,6 +20,7 @@ logger = logging.getLogger("agentx.worker")
 # How long a worker waits for a server to bring the schema up to date.
 SCHEMA_WAIT_SECONDS = 600.0
 BEAT_INTERVAL_SECONDS = 5.0
+CATCH_UP_SECONDS = 60.0
 
 
 def run(arguments: list[str]) -> int:
@@ -42,6 +43,7 @@ def run(arguments: list[str]) -> int:
 
     if not options.no_beat:
         app.steps["worker"].add(_beat_step())
+        _catch_up()
     worker = _worker_class(app.Worker)(
         app=app,
         pool="threads",
@@ -74,6 +76,17 @@ def _worker_class(base: Any) -> Any:
             signal.signal(signal.SIGINT, finish)
 
     return Worker
+
+
+def _catch_up() -> None:
+    """Run the rare jobs soon after a start, too: an install that restarts often still gets its turn."""
+    from django.conf import settings
+
+    from apps.core.jobs import enqueue
+
+    for entry in settings.CELERY_BEAT_SCHEDULE.values():
+        if entry["schedule"] >= 600:
+            enqueue(entry["task"], countdown=CATCH_UP_SECONDS)
 
 
 def _end_with_parent() -> None:

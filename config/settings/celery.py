@@ -9,6 +9,8 @@ from config import env
 CELERY_BROKER_URL = env.text("AGENTX_BROKER_URL") or "agentx://database"
 EMBEDDED_BROKER = CELERY_BROKER_URL.startswith("agentx://")
 CELERY_TASK_IGNORE_RESULT = True
+# No results, hence no job that cleans them up.
+CELERY_RESULT_EXPIRES = None
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_TIME_LIMIT = 3600
 CELERY_TASK_DEFAULT_QUEUE = "agentx"

@@ -170,7 +170,11 @@ class Session(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "session_id"], name="one_row_per_session")]
-        indexes = [models.Index(fields=["project", "last_ms", "id"], name="session_activity")]
+        indexes = [
+            models.Index(
+                fields=["project", "last_ms", "id"], name="session_activity", condition=models.Q(span_count__gt=0)
+            )
+        ]
 
 
 class Grain(models.IntegerChoices):

@@ -28,8 +28,8 @@ PAGE_MAX = 100
 _HOUR_MS = 3_600_000
 # Rows a filtered page may be expected to read before the search index is asked instead.
 _SCAN_MOST = 2000
-_TOTALS_MOST = 500
-_totals: dict[Any, tuple[Any, int]] = {}
+_SEARCHES_MOST = 500
+_searches: dict[Any, tuple[Any, str, int]] = {}
 
 
 class UnknownCursor(ValueError):
@@ -96,7 +96,7 @@ class SessionRow:
 
 @dataclass(frozen=True)
 class SessionPage:
-    """Sessions, most recently active first; `total` counts all pages."""
+    """Sessions, most recently active first; `total` counts all pages, 0 when it was not asked for."""
 
     rows: list[SessionRow] = field(default_factory=list)
     total: int = 0
@@ -131,19 +131,17 @@ def list_traces(
             return TracePage([] if cursor is not None and found.id >= cursor else [found], 1)
         if not search.query_words(filters.search):
             return TracePage([], 0)
-    expr = _expression(project, filters) if filters.search or filters.tool else ""
-    total = _count(project, filters, expr)
+    expr, matching = _indexed(project, filters)
+    total = _count(project, filters, expr, matching)
     if total == 0:
         return TracePage([], 0)
     if not expr and _sparse(project, filters, total, limit):
-        expr = _expression(project, filters)
+        expr, matching = _expression(project, filters), total
     if expr:
         low, high = _id_bounds(filters)
         upper = cursor if high is None or (cursor is not None and cursor < high) else high
-        ids = searches.newest(
-            project.pk, expr, _matching(project, filters, expr, total), low=low, high=upper, limit=limit + 1
-        )
-        rows = searches.rows(ids, select)
+        ids = searches.newest(project.pk, expr, matching, low=low, high=upper, limit=limit + 1)
+        rows = searches.rows(project.pk, ids, select)
     else:
         where, params = conditions(filters)
         rows = reads.roots(project.pk, where, params, before=cursor, limit=limit + 1, select=select)
@@ -161,7 +159,7 @@ def count_traces(project: Project, filters: TraceFilters | None = None) -> int:
             return 1
         if not search.query_words(filters.search):
             return 0
-    return _count(project, filters, _expression(project, filters) if filters.search or filters.tool else "")
+    return _count(project, filters, *_indexed(project, filters))
 
 
 def _trace_by_id(project: Project, filters: TraceFilters, select: str) -> SpanRow | None:
@@ -176,20 +174,13 @@ def _trace_by_id(project: Project, filters: TraceFilters, select: str) -> SpanRo
     return rows[0] if rows else None
 
 
-def _count(project: Project, filters: TraceFilters, expr: str) -> int:
-    """How many roots match; `expr` is the index expression of filters that need one. The aggregates are settled."""
-    if filters.search:
-        if not filters.timeless:
-            return searches.count_between(project.pk, expr, *_id_bounds(filters))
-        return _search_total(project, filters, expr)
-    if filters.tool:
-        if not filters.timeless:
-            return searches.count_between(project.pk, expr, *_id_bounds(filters))
-        tools = ToolRollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, tool=filters.tool)
-        return dimensions(tools, filters).aggregate(n=Sum("roots"))["n"] or 0
-    if filters.timeless:
-        return _roots_in(project, filters, Grain.ALL_TIME, 0, 1)
-    return _count_in_time(project, filters)
+def _count(project: Project, filters: TraceFilters, expr: str, matching: int) -> int:
+    """How many roots match; `expr` and `matching` are of `_indexed`. The aggregates are settled."""
+    if not expr:
+        return (
+            _roots_in(project, filters, Grain.ALL_TIME, 0, 1) if filters.timeless else _count_in_time(project, filters)
+        )
+    return matching if filters.timeless else searches.count_between(project.pk, expr, *_id_bounds(filters))
 
 
 def _roots_in(project: Project, filters: TraceFilters, grain: Grain, start: int, end: int) -> int:
@@ -224,28 +215,34 @@ def _sparse(project: Project, filters: TraceFilters, total: int, limit: int) -> 
     return min(limit + 1, total) * everything > _SCAN_MOST * total
 
 
-def _matching(project: Project, filters: TraceFilters, expr: str, total: int) -> int:
-    """How many roots match the index expression, which knows nothing of times."""
-    if filters.timeless:
-        return total
+def _indexed(project: Project, filters: TraceFilters) -> tuple[str, int]:
+    """The index expression of filters that only the search index answers, "" for others, and how many roots match it
+    at any time.
+
+    Those of a search are kept until the project's roots change: every page needs them.
+    """
     if filters.search:
-        return _search_total(project, filters, expr)
-    return searches.count(expr)
+        return _known_search(project, filters)
+    if not filters.tool:
+        return "", 0
+    tools = ToolRollup.objects.filter(project=project, grain=Grain.ALL_TIME, bucket=0, tool=filters.tool)
+    return _expression(project, filters), dimensions(tools, filters).aggregate(n=Sum("roots"))["n"] or 0
 
 
-def _search_total(project: Project, filters: TraceFilters, expr: str) -> int:
-    """The number of matches of a search. It is kept until the project's roots change, as every page shows it."""
+def _known_search(project: Project, filters: TraceFilters) -> tuple[str, int]:
+    """The expression of a search and how many roots match it at any time."""
     filters = replace(filters, since_ms=None, until_ms=None)
     version = (_roots_in(project, TraceFilters(), Grain.ALL_TIME, 0, 1), reads.newest_root(project.pk))
-    key = (project.pk, filters, expr)
-    known = _totals.get(key)
+    key = (project.pk, filters)
+    known = _searches.get(key)
     if known is not None and known[0] == version:
-        return known[1]
+        return known[1], known[2]
+    expr = _expression(project, filters)
     total = searches.count(expr)
-    if len(_totals) >= _TOTALS_MOST:
-        _totals.clear()
-    _totals[key] = (version, total)
-    return total
+    if len(_searches) >= _SEARCHES_MOST:
+        _searches.clear()
+    _searches[key] = (version, expr, total)
+    return expr, total
 
 
 def _expression(project: Project, filters: TraceFilters) -> str:
@@ -483,6 +480,7 @@ def list_sessions(
     *,
     origin: str = "",
     agent_id: str = "",
+    count: bool = True,
 ) -> SessionPage:
     """Sessions with production rows, most recently active first, active at or after `since_ms`.
 
@@ -491,7 +489,7 @@ def list_sessions(
     """
     settle()
     rows = _sessions(project, SessionFilters(since_ms, search, origin, agent_id))
-    total = rows.count()
+    total = rows.count() if count else 0
     if cursor is not None:
         last_ms, pk = _session_cursor(cursor)
         # A row comparison, which both databases answer from the index.

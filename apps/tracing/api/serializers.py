@@ -112,7 +112,6 @@ class SessionListSerializer(serializers.Serializer):
 
     window = serializers.CharField()
     sessions = SessionSerializer(many=True)
-    totalCount = serializers.IntegerField()
     hasNextPage = serializers.BooleanField()
     nextCursor = serializers.CharField(allow_null=True)
 

@@ -137,6 +137,7 @@ class SessionListView(APIView):
                 limit,
                 query.get("cursor") or None,
                 (query.get("search") or "").strip(),
+                count=False,
             )
         except selectors.UnknownCursor:
             raise APIError("Unknown cursor") from None
@@ -144,7 +145,6 @@ class SessionListView(APIView):
             {
                 "window": window.name,
                 "sessions": [wire.session(row) for row in page.rows],
-                "totalCount": page.total,
                 "hasNextPage": page.next_cursor is not None,
                 "nextCursor": page.next_cursor,
             }

@@ -206,7 +206,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='session',
-            index=models.Index(fields=['project', 'last_ms', 'id'], name='session_activity'),
+            index=models.Index(condition=models.Q(('span_count__gt', 0)), fields=['project', 'last_ms', 'id'], name='session_activity'),
         ),
         migrations.AddConstraint(
             model_name='session',

@@ -129,14 +129,17 @@ def newest(
     return found[:limit]
 
 
-def rows(ids: Sequence[str], select: str) -> list[SpanRow]:
-    """The rows of these ids, newest first."""
+def rows(project_id: int, ids: Sequence[str], select: str) -> list[SpanRow]:
+    """The project's rows of these ids, newest first."""
     if not ids:
         return []
+    among: object
     if connection.vendor == "sqlite":
-        among, value = "id IN (SELECT value FROM json_each(%s))", msgspec.json.encode(ids).decode()
-        return sorted(fetch(f"SELECT {select} FROM {TABLE} WHERE {among}", [value]), key=_id, reverse=True)
-    return sorted(fetch(f"SELECT {select} FROM {TABLE} WHERE id = ANY(%s)", [list(ids)]), key=_id, reverse=True)
+        where, among = "id IN (SELECT value FROM json_each(%s))", msgspec.json.encode(ids).decode()
+    else:
+        where, among = "id = ANY(%s)", list(ids)
+    sql = f"SELECT {select} FROM {TABLE} WHERE {where} AND +project_id = %s"
+    return sorted(fetch(sql, [among, project_id]), key=_id, reverse=True)
 
 
 def _id(row: SpanRow) -> str:

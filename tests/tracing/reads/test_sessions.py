@@ -90,7 +90,6 @@ def test_pages(api, session):
     cursor = None
     while True:
         body = api.get("/agent-monitoring/sessions", limit=2, **({"cursor": cursor} if cursor else {})).json()
-        assert body["totalCount"] == 7
         seen += [row["sessionId"] for row in body["sessions"]]
         cursor = body["nextCursor"]
         if cursor is None:
@@ -119,10 +118,10 @@ def test_other_project_sees_none(other_api, session):
 
 
 def test_number_of_queries_is_fixed(api, project, session, django_assert_num_queries):
-    """Whether aggregates are pending, count, rows, names of agents."""
+    """Whether aggregates are pending, rows, names of agents."""
     agent = Agent.objects.create(project=project, name="helper")
     for n in range(30):
         session(f"s{n}", agent_id=agent.pk)
     api.get("/agent-monitoring/sessions")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         api.get("/agent-monitoring/sessions")

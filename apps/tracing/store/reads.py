@@ -149,7 +149,7 @@ def of_session(project_id: int, session_id: str, *, select: str = ALL) -> list[S
 def by_ids(project_id: int, ids: Sequence[str], *, select: str = ALL) -> list[SpanRow]:
     """Rows of the project by their ids, in no particular order."""
     marks = ", ".join(["%s"] * len(ids))
-    return fetch(f"SELECT {select} FROM {TABLE} WHERE id IN ({marks}) AND project_id = %s", [*ids, project_id])
+    return fetch(f"SELECT {select} FROM {TABLE} WHERE id IN ({marks}) AND +project_id = %s", [*ids, project_id])
 
 
 def first_roots_of_sessions(project_id: int, session_ids: Sequence[str], *, preview: int) -> list[SpanRow]:

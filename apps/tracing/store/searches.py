@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
 from django.db import connection
 
-from apps.tracing.store.reads import TABLE, SpanRow, fetch
+from apps.tracing.store.reads import TABLE, SpanRow, by_ids
 
 INDEX = "tracing_spansearch"
 # Up to this many matches are fetched and sorted.
@@ -131,15 +130,7 @@ def newest(
 
 def rows(project_id: int, ids: Sequence[str], select: str) -> list[SpanRow]:
     """The project's rows of these ids, newest first."""
-    if not ids:
-        return []
-    among: object
-    if connection.vendor == "sqlite":
-        where, among = "id IN (SELECT value FROM json_each(%s))", msgspec.json.encode(ids).decode()
-    else:
-        where, among = "id = ANY(%s)", list(ids)
-    sql = f"SELECT {select} FROM {TABLE} WHERE {where} AND +project_id = %s"
-    return sorted(fetch(sql, [among, project_id]), key=_id, reverse=True)
+    return sorted(by_ids(project_id, ids, select=select), key=_id, reverse=True) if ids else []
 
 
 def _id(row: SpanRow) -> str:

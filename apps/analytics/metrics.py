@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from apps.analytics.aggregates import NOT_EVALUATION, agent_names, rows_of, widest_for_points, with_point
+from apps.analytics.day_cache import DayCache, day_signatures
 from apps.analytics.filters import OTHER, MetricFilters
 from apps.analytics.latency import EXACT_ROOTS, Distribution, Scope, exact, from_histograms, merged
-from apps.core.windows import Window, point_iso
+from apps.core.windows import DAY, Window, point_iso
 from apps.projects.models import Project
 from apps.tracing.models import Rollup, ToolRollup, Traffic
 
@@ -45,6 +46,19 @@ class _Sums:
         self.tool_failures += other.tool_failures
 
 
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """What one day's part of a window adds up to, by point, and its latencies as a whole."""
+
+    sums: dict[int, _Sums]
+    percentiles: dict[int, dict[str, float | None]]
+    latency: Distribution
+
+
+_NO_PERCENTILES: dict[str, float | None] = {"p50": None, "p95": None, "p99": None}
+_CACHE: DayCache[_Day] = DayCache(max_entries=128)
+
+
 def metrics(project: Project, window: Window, filters: MetricFilters) -> dict[str, Any]:
     """The grid's numbers (source 1:7310-7332): `buckets` without gaps, `totals`, platform counts and filter choices.
 
@@ -53,36 +67,108 @@ def metrics(project: Project, window: Window, filters: MetricFilters) -> dict[st
     `spansByKind.tool` and `toolCalls`, to its executions. Latencies are those of root traces, in ms, null without any.
     """
     agent_ids = filters.agent_ids(project)
-    conditions = filters.conditions(agent_ids) & NOT_EVALUATION
-    widest = widest_for_points(window)
-    sums = (
-        _tool_sums(project, window, filters, conditions, widest)
-        if filters.tool is not None
-        else _span_sums(project, window, conditions, widest)
+    facets, roots = _facets(project, window)
+    # Few roots are read one by one, for exact percentiles; many come from the aggregates, day by day.
+    days = (
+        [_exact_day(project, window, filters, agent_ids)]
+        if roots <= EXACT_ROOTS
+        else _days(project, window, filters, agent_ids)
     )
-    total = _Sums()
-    for point_sums in sums.values():
-        total.add(point_sums)
+    total, latency = _Sums(), Distribution()
+    points: dict[int, tuple[_Sums, dict[str, float | None]]] = {}
+    for day in days:
+        latency.merge(day.latency)
+        for point, sums in day.sums.items():
+            total.add(sums)
+            points[point] = (sums, day.percentiles.get(point, _NO_PERCENTILES))
     top = {label for label, _ in _ranked(total.frameworks)[:TOP_FRAMEWORKS]}
-    latencies = _latencies(project, window, filters, agent_ids, total.roots, widest)
+    nothing = (_Sums(), _NO_PERCENTILES)
     return {
         "window": window.name,
         "bucketMs": window.step * 1000,
         "buckets": [
             {"ts": point_iso(point), "label": window.label(point)}
-            | _wire(sums.get(point, _Sums()), latencies.get(point, Distribution()))
-            | {"byFramework": _platforms(sums[point].frameworks, top) if point in sums else {}}
+            | _wire(*points.get(point, nothing))
+            | {"byFramework": _platforms(points.get(point, nothing)[0].frameworks, top)}
             for point in window.points()
         ],
-        "totals": {"traces": total.roots, "spans": total.kinds.total()} | _wire(total, merged(latencies)),
+        "totals": {"traces": total.roots, "spans": total.kinds.total()} | _wire(total, _percentiles(latency)),
         "frameworks": _platforms(total.frameworks, top),
-        "facets": _facets(project, window),
+        "facets": facets,
     }
 
 
-def _span_sums(project: Project, window: Window, conditions: Any, widest: int) -> dict[int, _Sums]:
+def _exact_day(project: Project, window: Window, filters: MetricFilters, agent_ids: list[str] | None) -> _Day:
+    """The whole window as one part, with percentiles of the recorded latencies where the filters allow."""
+    parts = [window]
+    sums = _sums(project, parts, filters, agent_ids)
+    if filters.tool is not None:
+        return _Day(sums, *_summarized(_histograms(project, parts, filters, agent_ids)))
+    scope = Scope(_TRAFFIC, agent_ids, filters.model, filters.framework_value, filters.status_value)
+    return _Day(sums, *_summarized(exact(project, window, scope)))
+
+
+def _days(project: Project, window: Window, filters: MetricFilters, agent_ids: list[str] | None) -> list[_Day]:
+    """Every day of the window: from the cache when nothing in it has changed, else from the aggregates."""
+    parts = window.days()
+    signatures = day_signatures(project, parts)
+    scope = (project.pk, filters, tuple(agent_ids) if agent_ids is not None else None, window.step)
+    keys = [(*scope, part.start, part.end) for part in parts]
+    known = [_CACHE.get(key, signatures[part.start]) for key, part in zip(keys, parts, strict=True)]
+    stale = [part for part, day in zip(parts, known, strict=True) if day is None]
+    if not stale:
+        return [day for day in known if day is not None]
+    sums_of_day: defaultdict[int, dict[int, _Sums]] = defaultdict(dict)
+    for point, sums in _sums(project, stale, filters, agent_ids).items():
+        sums_of_day[point - point % DAY][point] = sums
+    latencies_of_day: defaultdict[int, dict[int, Distribution]] = defaultdict(dict)
+    for point, distribution in _histograms(project, stale, filters, agent_ids).items():
+        latencies_of_day[point - point % DAY][point] = distribution
+    days = []
+    for key, part, day in zip(keys, parts, known, strict=True):
+        if day is None:
+            midnight = part.start - part.start % DAY
+            day = _Day(sums_of_day[midnight], *_summarized(latencies_of_day[midnight]))
+            _CACHE.put(key, signatures[part.start], day)
+        days.append(day)
+    return days
+
+
+def _summarized(
+    by_point: Mapping[int, Distribution],
+) -> tuple[dict[int, dict[str, float | None]], Distribution]:
+    return {point: _percentiles(distribution) for point, distribution in by_point.items()}, merged(by_point)
+
+
+def _percentiles(latency: Distribution) -> dict[str, float | None]:
+    return {name: latency.quantile(q) for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
+
+
+def _sums(
+    project: Project, parts: list[Window], filters: MetricFilters, agent_ids: list[str] | None
+) -> dict[int, _Sums]:
+    conditions = filters.conditions(agent_ids) & NOT_EVALUATION
+    if filters.tool is not None:
+        return _tool_sums(project, parts, conditions & Q(tool=filters.tool))
+    return _span_sums(project, parts, conditions)
+
+
+def _histograms(
+    project: Project, parts: list[Window], filters: MetricFilters, agent_ids: list[str] | None
+) -> dict[int, Distribution]:
+    conditions = filters.conditions(agent_ids) & NOT_EVALUATION
+    widest = widest_for_points(parts[0])
+    if filters.tool is not None:
+        rows = rows_of(ToolRollup, project, *parts, widest=widest).filter(conditions, tool=filters.tool)
+    else:
+        rows = rows_of(Rollup, project, *parts, widest=widest).filter(conditions, is_root=True)
+    return from_histograms(with_point(rows, parts[0]))
+
+
+def _span_sums(project: Project, parts: list[Window], conditions: Q) -> dict[int, _Sums]:
+    rows = rows_of(Rollup, project, *parts, widest=widest_for_points(parts[0])).filter(conditions)
     grouped = (
-        with_point(rows_of(Rollup, project, window, widest=widest).filter(conditions), window)
+        with_point(rows, parts[0])
         .values_list("point", "is_root", "kind", "framework")
         .annotate(
             Sum("spans"),
@@ -110,11 +196,10 @@ def _span_sums(project: Project, window: Window, conditions: Any, widest: int) -
     return by_point
 
 
-def _tool_sums(
-    project: Project, window: Window, filters: MetricFilters, conditions: Any, widest: int
-) -> dict[int, _Sums]:
+def _tool_sums(project: Project, parts: list[Window], conditions: Q) -> dict[int, _Sums]:
+    rows = rows_of(ToolRollup, project, *parts, widest=widest_for_points(parts[0])).filter(conditions)
     grouped = (
-        with_point(rows_of(ToolRollup, project, window, widest=widest).filter(conditions, tool=filters.tool), window)
+        with_point(rows, parts[0])
         .values_list("point", "framework")
         .annotate(
             Sum("roots"), Sum("calls"), Sum("failures"), Sum("input_tokens"), Sum("output_tokens"), Sum("cost_usd")
@@ -135,28 +220,10 @@ def _tool_sums(
     return by_point
 
 
-def _latencies(
-    project: Project,
-    window: Window,
-    filters: MetricFilters,
-    agent_ids: list[str] | None,
-    roots: int,
-    widest: int,
-) -> Mapping[int, Distribution]:
-    if filters.tool is not None:
-        rows = rows_of(ToolRollup, project, window, widest=widest).filter(tool=filters.tool)
-        return from_histograms(with_point(rows.filter(filters.conditions(agent_ids) & NOT_EVALUATION), window))
-    if roots <= EXACT_ROOTS:
-        scope = Scope(_TRAFFIC, agent_ids, filters.model, filters.framework_value, filters.status_value)
-        return exact(project, window, scope)
-    roots_of_window = rows_of(Rollup, project, window, widest=widest).filter(is_root=True)
-    return from_histograms(with_point(roots_of_window.filter(filters.conditions(agent_ids) & NOT_EVALUATION), window))
-
-
-def _wire(sums: _Sums, latency: Distribution) -> dict[str, Any]:
+def _wire(sums: _Sums, percentiles: dict[str, float | None]) -> dict[str, Any]:
     return {
         "spansByKind": {kind: count for kind, count in sorted(sums.kinds.items()) if count},
-        "latency": {name: latency.quantile(q) for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))},
+        "latency": percentiles,
         "inputTokens": sums.input_tokens,
         "outputTokens": sums.output_tokens,
         "costUsd": sums.cost,
@@ -177,14 +244,16 @@ def _platforms(frameworks: Counter[str], top: set[str]) -> dict[str, int]:
     return counts | {OTHER: other} if other else counts
 
 
-def _facets(project: Project, window: Window) -> dict[str, list[str]]:
-    """What the filters can be set to in this window, most frequent first, whatever is filtered now."""
+def _facets(project: Project, window: Window) -> tuple[dict[str, list[str]], int]:
+    """What the filters can be set to in this window, most frequent first, whatever is filtered now; and its roots."""
     rows = rows_of(Rollup, project, window).filter(NOT_EVALUATION)
-    seen = rows.values_list("agent_id", "model", "framework").annotate(Sum("spans")).order_by()
+    seen = rows.values_list("agent_id", "model", "framework", "is_root").annotate(Sum("spans")).order_by()
+    roots = 0
     agents: Counter[str] = Counter()
     models: Counter[str] = Counter()
     frameworks: Counter[str] = Counter()
-    for agent_id, model, framework, spans in seen:
+    for agent_id, model, framework, is_root, spans in seen:
+        roots += int(spans) if is_root else 0
         agents[agent_id] += int(spans)
         models[model] += int(spans)
         frameworks[framework or OTHER] += int(spans)
@@ -196,12 +265,13 @@ def _facets(project: Project, window: Window) -> dict[str, list[str]]:
     by_name: Counter[str] = Counter()
     for agent_id, count in agents.items():
         by_name[names.get(agent_id, "")] += count
-    return {
+    choices = {
         "agents": _choices(by_name),
         "models": _choices(models),
         "tools": _choices(tools),
         "frameworks": _choices(frameworks),
     }
+    return choices, roots
 
 
 def _choices(counts: Counter[str]) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from apps.core.times import from_ms, now_ms, to_iso
 
@@ -56,6 +57,11 @@ class Window:
     def points(self) -> list[int]:
         """Starts of all points, oldest first, empty ones too; each a multiple of `step`."""
         return list(range(self.start - self.start % self.step, self.end, self.step))
+
+    def days(self) -> list[Window]:
+        """The window cut at midnight UTC: one part for each day it touches, oldest first."""
+        cuts = [self.start, *range(self.start - self.start % DAY + DAY, self.end, DAY), self.end]
+        return [replace(self, start=start, end=end) for start, end in pairwise(cuts)]
 
     def label(self, point: int) -> str:
         """What a person reads under a point, in UTC: `14:05`, `Nov 29`, or `Nov 29 06:00`."""

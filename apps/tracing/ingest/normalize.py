@@ -22,6 +22,9 @@ from apps.tracing.store.rows import Row
 logger = logging.getLogger(__name__)
 
 EVAL_RUN = "eval-run"
+# Marks a row whose cache counts are more than the input they are part of by contract: the counts stay as sent, the
+# cost is never below 0, and readers can tell that one of the numbers is wrong.
+INCONSISTENT_COUNTS = "agentx.inconsistentTokens"
 # Whole numbers beyond this are not counts of anything; sums of them stay within 64 bits.
 MAX_COUNT = 10**15
 MAX_START_NS = 2**63 - 1
@@ -87,6 +90,12 @@ def to_row(*, project_id: int, organization_id: str | None, span: SpanIn, door: 
     output_tokens = _count(span.output_tokens)
     cache_read = _count(span.cache_read_tokens)
     cache_write = _count(span.cache_write_tokens)
+    if (
+        (cache_read or cache_write)
+        and input_tokens is not None
+        and input_tokens < (cache_read or 0) + (cache_write or 0)
+    ):
+        metadata = _marked(metadata, INCONSISTENT_COUNTS)
     row = Row(
         new_id(created_ms),
         project_id,
@@ -297,6 +306,13 @@ def _metadata(span: SpanIn, limit: int) -> tuple[str | None, Meta | None]:
     except (msgspec.DecodeError, ValueError, RecursionError):
         logger.warning("a span's metadata is not an object and was left out")
         return None, None
+
+
+def _marked(metadata: str | None, name: str) -> str:
+    """The metadata's JSON text with one more member, `name` true."""
+    member = f'"{name}":true'
+    inner = metadata.strip()[1:-1].strip() if metadata is not None else ""
+    return f"{{{inner},{member}}}" if inner else f"{{{member}}}"
 
 
 def _is_blank(output: str | None) -> bool:

@@ -286,8 +286,9 @@ class TestHostileText:
         assert row["inputTokens"] == 0
 
 
-def test_cost_of_additive_and_subset_producers_is_equal(server: RunningServer) -> None:
-    costs = []
+def test_cost_when_cache_counts_are_a_subset_beside_the_input_or_inconsistent(server: RunningServer) -> None:
+    counts = {"cacheReadTokens": 128955, "cacheWriteTokens": 1253, "outputTokens": 100}
+    found = []
     for count in (130213, 5):
         trace_id, root = fresh(
             attributes={
@@ -299,10 +300,19 @@ def test_cost_of_additive_and_subset_producers_is_equal(server: RunningServer) -
             }
         )
         assert post(server, build.protobuf(root)).status_code == 200
-        detail = get(server, f"/ingest/traces/{session_spans(server, trace_id)[0]['_id']}")
-        assert detail["inputTokens"] == 130213
-        costs.append(detail["estimatedCostUSD"])
-    assert costs[0] == costs[1]
+        found.append(get(server, f"/ingest/traces/{session_spans(server, trace_id)[0]['_id']}"))
+    subset, additive = found
+    assert subset["inputTokens"] == additive["inputTokens"] == 130213
+    assert subset["estimatedCostUSD"] == additive["estimatedCostUSD"] > 0
+    assert additive["metadata"]["agentx.cacheTokensAdded"] is True
+
+    # Over REST the cache counts are a subset by contract: kept as sent, priced without a negative part, and marked.
+    body = {"name": "agent", "model": "claude-sonnet-4-5", "inputTokens": 5, "metadata": {"own": 1}} | counts
+    sent = httpx.post(f"{server.api_url}/ingest/traces", json=body, headers={"x-api-key": server.key}, timeout=30)
+    row = get(server, f"/ingest/traces/{sent.json()['traceId']}")
+    assert row["inputTokens"] == 5
+    assert 0 < row["estimatedCostUSD"] <= subset["estimatedCostUSD"]
+    assert row["metadata"] == {"own": 1, "agentx.inconsistentTokens": True}
 
 
 def test_five_thousand_spans_in_one_request(server: RunningServer) -> None:

@@ -54,6 +54,7 @@ def check_configuration() -> None:
     _check_scheme("AGENTX_DB_URL", ("postgres", "postgresql"), "a postgres:// address")
     _check_scheme("AGENTX_BROKER_URL", ("redis", "rediss", "amqp", "amqps"), "a redis:// or amqp:// address")
     _check_scheme("AGENTX_PUBLIC_URL", ("http", "https"), "an http:// or https:// address")
+    _check_trust_proxy()
     auth = env.required_text("AGENTX_AUTH").lower()
     if auth == "enabled":
         raise ConfigurationError(
@@ -66,6 +67,17 @@ def check_configuration() -> None:
         raise ConfigurationError(
             "AGENTX_TELEMETRY_URL is not available in this version yet: spans are kept in SQLite or Postgres. Unset it."
         )
+
+
+def _check_trust_proxy() -> None:
+    from django.core.exceptions import ImproperlyConfigured
+
+    from apps.core.ratelimit import trust_of
+
+    try:
+        trust_of(env.text("AGENTX_TRUST_PROXY") or "")
+    except ImproperlyConfigured as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _check_scheme(name: str, schemes: tuple[str, ...], wanted: str) -> None:

@@ -21,7 +21,7 @@ _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | 
 # The id of the request at work in this context; set by the router, shown by every line logged on its behalf.
 request_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("request_id", default=None)
 
-_SECRET = re.compile(r"(agtx_[a-z]+_)[0-9a-f]{8,}|(\bsk-)[A-Za-z0-9_-]{8,}|(://[^/\s:@]+:)[^@\s]+(?=@)")
+_SECRET = re.compile(r"(agtx_[a-z]+_)[0-9a-f]{8,}|(\bsk-|\bAIza)[A-Za-z0-9_-]{8,}|(://[^/\s:@]+:)[^@\s]+(?=@)")
 
 
 def mask_secrets(text: str) -> str:

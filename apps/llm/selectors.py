@@ -31,8 +31,11 @@ def catalog_rows(*, model_id: str | None = None, now: datetime | None = None) ->
     rows = []
     for model in models:
         history = sorted(model.prices.all(), key=lambda price: price.valid_from)
-        begun = [price for price in history if price.valid_from <= moment]
-        rows.append(CatalogRow(model, (begun or history[:1] or [None])[-1], history))
+        current = history[0] if history else None
+        for price in history:
+            if price.valid_from <= moment:
+                current = price
+        rows.append(CatalogRow(model, current, history))
     # In Python: the order by bytes is the same on every database and collation.
     rows.sort(key=lambda row: (not row.model.is_default, row.model.model_id))
     return rows

@@ -125,6 +125,16 @@ def test_a_wrong_trust_setting_is_named(settings):
         ratelimit.trust_of("everybody")
 
 
+def test_the_start_names_it_too(monkeypatch):
+    from config.startup import ConfigurationError, check_configuration
+
+    monkeypatch.setenv("AGENTX_TRUST_PROXY", "10.0.0.0/33")
+    with pytest.raises(ConfigurationError, match="AGENTX_TRUST_PROXY must be true, a hop count or CIDRs"):
+        check_configuration()
+    monkeypatch.setenv("AGENTX_TRUST_PROXY", "10.0.0.0/8, loopback")
+    check_configuration()
+
+
 def test_the_wall_clock_may_jump():
     with time_machine.travel("2030-01-01"):
         assert ratelimit.hit("data", "10.0.0.1")[0]

@@ -48,7 +48,7 @@ class ModelSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField(help_text="The exact string sent to the provider.")
     provider = serializers.ChoiceField(choices=CatalogModel.Provider.choices)
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     pricePerMInputTokens = serializers.FloatField(help_text="USD per million tokens, as are all prices.")
     pricePerMOutputTokens = serializers.FloatField()
     pricePerMCacheReadTokens = serializers.FloatField(allow_null=True, help_text="Null: the input price.")
@@ -63,7 +63,7 @@ class ModelBody(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     provider = serializers.ChoiceField(choices=CatalogModel.Provider.choices)
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     pricePerMInputTokens = serializers.FloatField(min_value=0)
     pricePerMOutputTokens = serializers.FloatField(min_value=0)
     pricePerMCacheReadTokens = serializers.FloatField(min_value=0, required=False, allow_null=True)

@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help install serve demo test test-postgres lint types format bench constraints smoke
+.PHONY: help install serve demo test test-postgres lint types format bench constraints docs smoke
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -36,3 +36,6 @@ smoke: ## The published SDK against a fresh server
 
 constraints: ## Write constraints.txt anew from a fresh environment
 	scripts/constraints.sh
+
+docs: ## Write the tables of docs/configuration.md anew
+	python scripts/configuration_docs.py

@@ -42,7 +42,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart over buckets of time. `sentence` is what a screen reader hears in place of the picture."""
+    """One chart over buckets of time. `sentence` is what a screen reader hears in place of the picture.
+
+    `drill` is the address of the traces behind the chart; a bucket opens it with its own range of time.
+    """
 
     id: str
     title: str
@@ -56,6 +59,7 @@ class Chart:
     partial: bool = True
     size: str = ""
     empty: str = field(default="")
+    drill: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -75,6 +79,7 @@ class Chart:
             "unit": self.unit,
             "stacked": self.stacked,
             "partial": self.partial,
+            "links": [self.link(ms) for ms in self.starts_ms] if self.drill else [],
             "sparse": self.bucket_ms < DAY_MS < self.span_ms - 12 * HOUR_MS,
             "labels": [axis_label(ms, self.bucket_ms, self.span_ms) for ms in self.starts_ms],
             "titles": self.row_labels,
@@ -90,6 +95,11 @@ class Chart:
             ],
         }
 
+    def link(self, start_ms: int) -> str:
+        """The traces of one bucket."""
+        joint = "&" if "?" in self.drill else "?"
+        return f"{self.drill}{joint}since={start_ms}&until={start_ms + self.bucket_ms}"
+
     @property
     def span_ms(self) -> int:
         """How much time the chart covers."""
@@ -101,11 +111,16 @@ class Chart:
         return [bucket_label(ms, self.bucket_ms) for ms in self.starts_ms]
 
     @property
-    def table(self) -> list[tuple[str, list[str]]]:
-        """Rows of the table view: bucket name and one text a series, newest first."""
+    def table(self) -> list[tuple[str, str, list[str]]]:
+        """Rows of the table view: bucket name, its traces' address or "", and one text a series; newest first."""
         write = _WRITERS[self.unit]
         rows = [
-            (label, [write(one.values[index]) for one in self.series]) for index, label in enumerate(self.row_labels)
+            (
+                label,
+                self.link(self.starts_ms[index]) if self.drill else "",
+                [write(one.values[index]) for one in self.series],
+            )
+            for index, label in enumerate(self.row_labels)
         ]
         return rows[::-1]
 

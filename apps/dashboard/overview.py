@@ -13,6 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from apps.analytics import selectors as analytics
+from apps.analytics.agents import AgentFigures
+from apps.analytics.aggregates import agent_names
 from apps.analytics.failures import TOOL_FAILURE_PREFIX
 from apps.analytics.filters import OTHER, MetricFilters
 from apps.core.times import parse_iso_ms
@@ -20,6 +22,8 @@ from apps.core.windows import DAY, HOUR, Window
 from apps.dashboard import formats
 from apps.dashboard.charts import Chart, Series, top_series
 from apps.projects.models import Project
+
+AGENTS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,7 @@ class Overview:
             ],
             stacked=True,
             empty=_("No checked run in %(window)s.") % {"window": self.words},
+            drill=reverse("dashboard:traces"),
         )
 
     def p95_chart(self) -> Chart:
@@ -299,6 +304,7 @@ class Overview:
             ],
             stacked=True,
             empty=_("No tool was called."),
+            drill=self.drill,
         )
 
     def platforms_chart(self) -> Chart:
@@ -354,13 +360,36 @@ class Overview:
             bucket_ms=self.filtered["bucketMs"],
             series=series,
             stacked=True,
+            drill=self.drill if id == "platforms" else "",
         )
 
     # --- Lists
 
+    @property
+    def drill(self) -> str:
+        """The trace list under the traffic filters."""
+        agent = next(iter(self.filters.agent_ids(self.project) or []), "") if self.filters.agent else ""
+        chosen = {
+            "agent": agent,
+            "model": self.filters.model,
+            "framework": self.filters.framework,
+            "tool": self.filters.tool,
+            "status": self.filters.status,
+        }
+        query = urlencode({name: value for name, value in chosen.items() if value})
+        return f"{reverse('dashboard:traces')}?{query}" if query else reverse("dashboard:traces")
+
+    def busiest_agents(self) -> list[tuple[str, str, AgentFigures]]:
+        """(id, name, figures) of the agents with most traces."""
+        figures = analytics.agent_figures(self.project, self.window)
+        names = agent_names(self.project, figures)
+        ranked = sorted(figures.items(), key=lambda item: (-item[1].traces, item[0]))
+        return [(agent_id, names[agent_id], one) for agent_id, one in ranked if agent_id in names and one.traces][
+            :AGENTS_SHOWN
+        ]
+
     def top_failing(self) -> list[tuple[str, str, list[Failing]]]:
         """(id, tab label, rows) for what failed, the agents and the tools."""
-        traces = reverse("dashboard:traces")
         patterns = []
         for row in self.failing["patterns"]:
             key = row["patternKey"]
@@ -379,9 +408,24 @@ class Overview:
         ]
         tools = [(row["tool"], _("Tool"), row["count"], {"tool": row["tool"]}, "fail") for row in self.failing["tools"]]
         return [
-            ("failing-all", _("Everything"), _rows(patterns, traces)),
-            ("failing-agents", _("Agents"), _rows(agents, traces)),
-            ("failing-tools", _("Tools"), _rows(tools, traces)),
+            ("failing-all", _("Everything"), self._rows(patterns)),
+            ("failing-agents", _("Agents"), self._rows(agents)),
+            ("failing-tools", _("Tools"), self._rows(tools)),
+        ]
+
+    def _rows(self, items: list[tuple[str, str, int, dict[str, str], str]]) -> list[Failing]:
+        most = max((item[2] for item in items), default=0)
+        base = reverse("dashboard:traces")
+        return [
+            Failing(
+                name,
+                stream,
+                count,
+                round(count / most * 100, 1),
+                f"{base}?{urlencode(query | {'window': self.window.name})}",
+                verdict,
+            )
+            for name, stream, count, query, verdict in items
         ]
 
     def facets(self) -> list[tuple[str, str, list[tuple[str, str]], str]]:
@@ -407,13 +451,3 @@ class Overview:
 
 def _starts(points: list[dict[str, Any]]) -> list[int]:
     return [parse_iso_ms(point["ts"]) for point in points]
-
-
-def _rows(items: list[tuple[str, str, int, dict[str, str], str]], base: str) -> list[Failing]:
-    most = max((count for _name, _stream, count, _query, _verdict in items), default=0)
-    return [
-        Failing(
-            name, stream, count, round(count / most * 100, 1), f"{base}?{urlencode(query)}" if query else base, verdict
-        )
-        for name, stream, count, query, verdict in items
-    ]

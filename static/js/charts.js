@@ -111,6 +111,9 @@ function config(spec) {
     data: { labels: spec.labels, datasets: spec.series.map((series) => dataset(series, spec, colour)) },
     options: {
       animation: false,
+      // A bucket leads to its traces; the same addresses stand in the table for the keyboard.
+      onClick: (event, items) => { if (items.length && spec.links?.length) location.assign(spec.links[items[0].index]); },
+      onHover: (event, items) => { event.native.target.style.cursor = items.length && spec.links?.length ? "pointer" : "default"; },
       responsive: true,
       maintainAspectRatio: false,
       interaction: { mode: "index", intersect: false },

@@ -8,6 +8,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def fresh_caches():
     """Each test rolls its rows back, so what a process remembers of them goes too."""
+    from apps.analytics.day_cache import CACHE
     from apps.core import ratelimit
     from apps.llm import pricing
     from apps.projects.services.keys import forget_cached_keys
@@ -15,6 +16,7 @@ def fresh_caches():
     forget_cached_keys()
     pricing.forget()
     ratelimit.forget()
+    CACHE.clear()
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 
 from apps.analytics.aggregates import NOT_EVALUATION, ratio, rows_of
+from apps.analytics.day_cache import Days
 from apps.analytics.latency import Distribution
-from apps.core.windows import Window
+from apps.core.windows import DAY, Window
 from apps.projects.models import Project
 from apps.tracing import histogram
 from apps.tracing.models import ModelRollup, Rollup
@@ -24,23 +26,30 @@ class _Model:
     cost: float | None = None
     latency: Distribution = field(default_factory=Distribution)
 
+    def add(self, other: _Model) -> None:
+        self.traces += other.traces
+        self.healthy += other.healthy
+        self.failing += other.failing
+        if other.cost is not None:
+            self.cost = (self.cost or 0.0) + other.cost
+        self.latency.merge(other.latency)
+
+
+_Models = Mapping[str, _Model]
+
 
 def model_comparison(project: Project, window: Window) -> dict[str, Any]:
     """One row a model seen on spans of real traces, by trace count (source 1:3545): a read of stored data alone.
 
-    A metric without data is null, never 100 % or $0: rates without checked traces, cost of a model without a price.
+    `traceCount` counts traces, whichever of their spans ran on the model. A metric without data is null, never 100 %
+    or $0: rates without checked traces, cost of a model without a price.
     """
     models: defaultdict[str, _Model] = defaultdict(_Model)
-    traces = rows_of(ModelRollup, project, window).filter(NOT_EVALUATION)
-    for name, roots, healthy, failing, latency in traces.values_list("model", "roots", "healthy", "failing", "latency"):
-        model = models[name]
-        model.traces += roots
-        model.healthy += healthy
-        model.failing += failing
-        histogram.merge(model.latency.counts, histogram.from_json(latency))
-    spans = rows_of(Rollup, project, window).filter(NOT_EVALUATION, priced__gt=0).exclude(model="")
-    for name, cost in spans.values_list("model").annotate(Sum("cost_usd")).order_by():
-        models[name].cost = cost
+    nothing: _Models = {}
+    days = Days(project, window, models=True)
+    for day in days.each(window, "models", lambda parts: _by_day(project, parts), nothing):
+        for name, model in day.items():
+            models[name].add(model)
     return {
         "window": window.name,
         "models": [
@@ -56,3 +65,21 @@ def model_comparison(project: Project, window: Window) -> dict[str, Any]:
             if model.traces
         ],
     }
+
+
+def _by_day(project: Project, parts: list[Window]) -> Mapping[int, _Models]:
+    days: defaultdict[int, defaultdict[str, _Model]] = defaultdict(lambda: defaultdict(_Model))
+    traces = rows_of(ModelRollup, project, *parts).filter(NOT_EVALUATION)
+    for bucket, name, roots, healthy, failing, latency in traces.values_list(
+        "bucket", "model", "roots", "healthy", "failing", "latency"
+    ):
+        model = days[bucket - bucket % DAY][name]
+        model.traces += roots
+        model.healthy += healthy
+        model.failing += failing
+        histogram.merge(model.latency.counts, histogram.from_json(latency))
+    spans = rows_of(Rollup, project, *parts).filter(NOT_EVALUATION, priced__gt=0).exclude(model="")
+    by_day = spans.annotate(day=F("bucket") - F("bucket") % DAY).values_list("day", "model")
+    for midnight, name, cost in by_day.annotate(Sum("cost_usd")).order_by():
+        days[midnight][name].cost = cost
+    return days

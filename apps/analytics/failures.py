@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, F, Q
 
 from apps.analytics.aggregates import agent_names
-from apps.core.windows import Window
+from apps.analytics.day_cache import Days
+from apps.core.windows import DAY, Window
 from apps.projects.models import Project
 from apps.tracing.models import OperationalEvent
 
@@ -22,17 +24,13 @@ def top_failing(project: Project, window: Window) -> dict[str, Any]:
     `{window, agents[{agentId, name, count}], tools[{tool, count}], patterns[{patternKey, count}]}`; a run counts
     once, under the first of its failures (MON-021).
     """
-    events = (
-        OperationalEvent.objects.filter(project=project, created_ms__gte=window.start_ms, created_ms__lt=window.end_ms)
-        .values_list("agent_id", "key")
-        .annotate(n=Count("pk"))
-        .order_by()
-    )
     agents: Counter[str] = Counter()
     patterns: Counter[str] = Counter()
-    for agent_id, key, count in events:
-        agents[agent_id or ""] += count
-        patterns[key] += count
+    nothing: Counter[tuple[str, str]] = Counter()
+    for day in Days(project, window).each(window, "failures", lambda parts: _by_day(project, parts), nothing):
+        for (agent_id, key), count in day.items():
+            agents[agent_id] += count
+            patterns[key] += count
     tools = Counter(
         {
             key.removeprefix(TOOL_FAILURE_PREFIX): count
@@ -51,6 +49,18 @@ def top_failing(project: Project, window: Window) -> dict[str, Any]:
         "tools": [{"tool": tool, "count": count} for tool, count in _worst(tools)[:LIMIT]],
         "patterns": [{"patternKey": key, "count": count} for key, count in _worst(patterns)[:LIMIT]],
     }
+
+
+def _by_day(project: Project, parts: list[Window]) -> Mapping[int, Counter[tuple[str, str]]]:
+    ranges = Q()
+    for part in parts:
+        ranges |= Q(project=project, created_ms__gte=part.start_ms, created_ms__lt=part.end_ms)
+    day_ms = DAY * 1000
+    events = OperationalEvent.objects.filter(ranges).annotate(day=F("created_ms") - F("created_ms") % day_ms)
+    days: defaultdict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for day, agent_id, key, count in events.values_list("day", "agent_id", "key").annotate(n=Count("pk")).order_by():
+        days[day // 1000][agent_id or "", key] += count
+    return days
 
 
 def _worst(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Case, IntegerField, Sum, Value, When
+from django.db.models import F, Sum
 
 from apps.analytics.aggregates import CHECKED, difference, ratio, rows_of, widest_for_points, with_point
-from apps.analytics.latency import EXACT_ROOTS, Scope, exact, from_histograms, merged
-from apps.core.windows import Window, point_iso
+from apps.analytics.day_cache import Days
+from apps.analytics.latency import EXACT_ROOTS, Distribution, Scope, by_day, exact, merged
+from apps.core.windows import DAY, Window, point_iso
 from apps.projects.models import Project
 from apps.tracing.models import Rollup, Traffic
 
-_SUMS = {"total": Sum("spans"), "ok": Sum("healthy"), "bad": Sum("failing"), "tool_bad": Sum("tool_failing")}
-_NOTHING = {"total": 0, "ok": 0, "bad": 0, "tool_bad": 0}
+# Sums of one day or window: all runs, healthy ones, failing ones, ones with a failed tool.
+_Sums = tuple[int, int, int, int]
+_NOTHING: _Sums = (0, 0, 0, 0)
 
 
 def kpis(project: Project, window: Window) -> dict[str, Any]:
@@ -22,60 +26,87 @@ def kpis(project: Project, window: Window) -> dict[str, Any]:
     Rates are fractions, null when nothing stands below the line; `p95LatencyMs` is in ms.
     """
     before = window.previous()
-    grouped = (
-        rows_of(Rollup, project, before, window)
-        .filter(CHECKED, is_root=True)
-        .annotate(
-            now=Case(When(bucket__gte=window.start, then=Value(1)), default=Value(0), output_field=IntegerField())
-        )
-        .values("now")
-        .annotate(**_SUMS)
-        .order_by()
-    )
-    sums = {row["now"]: {name: int(row[name]) for name in _SUMS} for row in grouped}
-    now, then = sums.get(1, _NOTHING), sums.get(0, _NOTHING)
+    days = Days(project, before, window)
+
+    def sums_of(parts: list[Window]) -> Mapping[int, _Sums]:
+        return _sums_by_day(project, parts)
+
+    now = _added(days.each(window, "kpis", sums_of, _NOTHING))
+    then = _added(days.each(before, "kpis", sums_of, _NOTHING))
     rates, earlier = _rates(now), _rates(then)
+    total, healthy, failing, _ = now
     return {
         "window": window.name,
-        "totalRuns": now["total"],
+        "totalRuns": total,
         **rates,
-        "p95LatencyMs": _p95(project, window, now["total"]),
+        "p95LatencyMs": _p95(project, window, days, total),
         "deltas": {name: difference(rates[name], earlier[name]) for name in rates},
         "breakdown": {
-            "totalRuns": now["total"],
-            "healthyRuns": now["ok"],
-            "failingRuns": now["bad"],
-            "operationalFailingRuns": now["bad"],
+            "totalRuns": total,
+            "healthyRuns": healthy,
+            "failingRuns": failing,
+            "operationalFailingRuns": failing,
             "scorerFailingRuns": 0,
             "healthRate": rates["healthRate"],
         },
     }
 
 
-def _rates(sums: dict[str, int]) -> dict[str, float | None]:
+def _sums_by_day(project: Project, parts: list[Window]) -> dict[int, _Sums]:
+    grouped = (
+        rows_of(Rollup, project, *parts)
+        .filter(CHECKED, is_root=True)
+        .annotate(day=F("bucket") - F("bucket") % DAY)
+        .values_list("day")
+        .annotate(Sum("spans"), Sum("healthy"), Sum("failing"), Sum("tool_failing"))
+        .order_by()
+    )
+    return {row[0]: (int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in grouped}
+
+
+def _added(days: Iterable[_Sums]) -> _Sums:
+    total, healthy, failing, tool_failing = (sum(column) for column in zip(*days, strict=True))
+    return total, healthy, failing, tool_failing
+
+
+def _rates(sums: _Sums) -> dict[str, float | None]:
+    total, healthy, failing, tool_failing = sums
     return {
-        "healthRate": ratio(sums["ok"], sums["ok"] + sums["bad"]),
-        "failureRate": ratio(sums["bad"], sums["total"]),
+        "healthRate": ratio(healthy, healthy + failing),
+        "failureRate": ratio(failing, total),
         # Nobody can vote yet: without votes the rate is unknown, not zero.
         "downvoteRate": None,
-        "toolFailureRate": ratio(sums["tool_bad"], sums["total"]),
+        "toolFailureRate": ratio(tool_failing, total),
     }
 
 
-def _p95(project: Project, window: Window, roots: int) -> float | None:
+def _p95(project: Project, window: Window, days: Days, roots: int) -> float | None:
     if not roots:
         return None
     if roots <= EXACT_ROOTS:
-        return merged(exact(project, window, Scope(traffic=(Traffic.PRODUCTION,)))).quantile(0.95)
-    rows = with_point(rows_of(Rollup, project, window).filter(CHECKED, is_root=True), window)
-    return merged(from_histograms(rows)).quantile(0.95)
+        return merged(exact(project, window, Scope(traffic=(Traffic.PRODUCTION,))).values()).quantile(0.95)
+
+    def latencies_of(parts: list[Window]) -> Mapping[int, Distribution]:
+        return by_day(rows_of(Rollup, project, *parts).filter(CHECKED, is_root=True))
+
+    return merged(days.each(window, "latencies of runs", latencies_of, Distribution())).quantile(0.95)
 
 
 def trend(project: Project, window: Window) -> dict[str, Any]:
     """Healthy and failing runs by point; empty points are zeros with a null rate. `signals` counts raised signals."""
-    rows = rows_of(Rollup, project, window, widest=widest_for_points(window)).filter(CHECKED, is_root=True)
-    grouped = with_point(rows, window).values("point").annotate(ok=Sum("healthy"), bad=Sum("failing")).order_by()
-    sums = {row["point"]: (int(row["ok"]), int(row["bad"])) for row in grouped}
+
+    def points_of(parts: list[Window]) -> Mapping[int, dict[int, tuple[int, int]]]:
+        rows = rows_of(Rollup, project, *parts, widest=widest_for_points(window)).filter(CHECKED, is_root=True)
+        grouped = with_point(rows, window).values_list("point").annotate(Sum("healthy"), Sum("failing")).order_by()
+        found: defaultdict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+        for point, healthy, failing in grouped:
+            found[point - point % DAY][point] = (int(healthy), int(failing))
+        return found
+
+    sums: dict[int, tuple[int, int]] = {}
+    nothing: dict[int, tuple[int, int]] = {}
+    for day in Days(project, window).each(window, "trend", points_of, nothing):
+        sums |= day
     points = []
     for point in window.points():
         healthy, failing = sums.get(point, (0, 0))

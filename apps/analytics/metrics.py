@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Q, Sum
+from django.db.models import F, Q, Sum
 
 from apps.analytics.aggregates import NOT_EVALUATION, agent_names, rows_of, widest_for_points, with_point
-from apps.analytics.day_cache import DayCache, day_signatures
+from apps.analytics.day_cache import Days
 from apps.analytics.filters import OTHER, MetricFilters
 from apps.analytics.latency import EXACT_ROOTS, Distribution, Scope, exact, from_histograms, merged
 from apps.core.windows import DAY, Window, point_iso
@@ -56,7 +56,7 @@ class _Day:
 
 
 _NO_PERCENTILES: dict[str, float | None] = {"p50": None, "p95": None, "p99": None}
-_CACHE: DayCache[_Day] = DayCache(max_entries=128)
+_EMPTY_DAY = _Day({}, {}, Distribution())
 
 
 def metrics(project: Project, window: Window, filters: MetricFilters) -> dict[str, Any]:
@@ -67,12 +67,13 @@ def metrics(project: Project, window: Window, filters: MetricFilters) -> dict[st
     `spansByKind.tool` and `toolCalls`, to its executions. Latencies are those of root traces, in ms, null without any.
     """
     agent_ids = filters.agent_ids(project)
-    facets, roots = _facets(project, window)
+    by_day = Days(project, window)
+    facets, roots = _facets(project, window, by_day)
     # Few roots are read one by one, for exact percentiles; many come from the aggregates, day by day.
     days = (
         [_exact_day(project, window, filters, agent_ids)]
         if roots <= EXACT_ROOTS
-        else _days(project, window, filters, agent_ids)
+        else _days(project, window, by_day, filters, agent_ids)
     )
     total, latency = _Sums(), Distribution()
     points: dict[int, tuple[_Sums, dict[str, float | None]]] = {}
@@ -108,36 +109,28 @@ def _exact_day(project: Project, window: Window, filters: MetricFilters, agent_i
     return _Day(sums, *_summarized(exact(project, window, scope)))
 
 
-def _days(project: Project, window: Window, filters: MetricFilters, agent_ids: list[str] | None) -> list[_Day]:
-    """Every day of the window: from the cache when nothing in it has changed, else from the aggregates."""
-    parts = window.days()
-    signatures = day_signatures(project, parts)
-    scope = (project.pk, filters, tuple(agent_ids) if agent_ids is not None else None, window.step)
-    keys = [(*scope, part.start, part.end) for part in parts]
-    known = [_CACHE.get(key, signatures[part.start]) for key, part in zip(keys, parts, strict=True)]
-    stale = [part for part, day in zip(parts, known, strict=True) if day is None]
-    if not stale:
-        return [day for day in known if day is not None]
-    sums_of_day: defaultdict[int, dict[int, _Sums]] = defaultdict(dict)
-    for point, sums in _sums(project, stale, filters, agent_ids).items():
-        sums_of_day[point - point % DAY][point] = sums
-    latencies_of_day: defaultdict[int, dict[int, Distribution]] = defaultdict(dict)
-    for point, distribution in _histograms(project, stale, filters, agent_ids).items():
-        latencies_of_day[point - point % DAY][point] = distribution
-    days = []
-    for key, part, day in zip(keys, parts, known, strict=True):
-        if day is None:
-            midnight = part.start - part.start % DAY
-            day = _Day(sums_of_day[midnight], *_summarized(latencies_of_day[midnight]))
-            _CACHE.put(key, signatures[part.start], day)
-        days.append(day)
-    return days
+def _days(
+    project: Project, window: Window, days: Days, filters: MetricFilters, agent_ids: list[str] | None
+) -> list[_Day]:
+    """Every day of the window, from the aggregates."""
+
+    def days_of(parts: list[Window]) -> Mapping[int, _Day]:
+        sums: defaultdict[int, dict[int, _Sums]] = defaultdict(dict)
+        for point, point_sums in _sums(project, parts, filters, agent_ids).items():
+            sums[point - point % DAY][point] = point_sums
+        latencies: defaultdict[int, dict[int, Distribution]] = defaultdict(dict)
+        for point, distribution in _histograms(project, parts, filters, agent_ids).items():
+            latencies[point - point % DAY][point] = distribution
+        return {midnight: _Day(sums[midnight], *_summarized(latencies[midnight])) for midnight in sums}
+
+    scope = ("metrics", filters, tuple(agent_ids) if agent_ids is not None else None)
+    return days.each(window, scope, days_of, _EMPTY_DAY)
 
 
 def _summarized(
     by_point: Mapping[int, Distribution],
 ) -> tuple[dict[int, dict[str, float | None]], Distribution]:
-    return {point: _percentiles(distribution) for point, distribution in by_point.items()}, merged(by_point)
+    return {point: _percentiles(distribution) for point, distribution in by_point.items()}, merged(by_point.values())
 
 
 def _percentiles(latency: Distribution) -> dict[str, float | None]:
@@ -244,34 +237,53 @@ def _platforms(frameworks: Counter[str], top: set[str]) -> dict[str, int]:
     return counts | {OTHER: other} if other else counts
 
 
-def _facets(project: Project, window: Window) -> tuple[dict[str, list[str]], int]:
+@dataclass(slots=True)
+class _Seen:
+    """Which values occurred in a day, with how many spans; and the day's roots."""
+
+    agents: Counter[str] = field(default_factory=Counter)
+    models: Counter[str] = field(default_factory=Counter)
+    frameworks: Counter[str] = field(default_factory=Counter)
+    tools: Counter[str] = field(default_factory=Counter)
+    roots: int = 0
+
+
+def _facets(project: Project, window: Window, days: Days) -> tuple[dict[str, list[str]], int]:
     """What the filters can be set to in this window, most frequent first, whatever is filtered now; and its roots."""
-    rows = rows_of(Rollup, project, window).filter(NOT_EVALUATION)
-    seen = rows.values_list("agent_id", "model", "framework", "is_root").annotate(Sum("spans")).order_by()
-    roots = 0
-    agents: Counter[str] = Counter()
-    models: Counter[str] = Counter()
-    frameworks: Counter[str] = Counter()
-    for agent_id, model, framework, is_root, spans in seen:
-        roots += int(spans) if is_root else 0
-        agents[agent_id] += int(spans)
-        models[model] += int(spans)
-        frameworks[framework or OTHER] += int(spans)
-    tools: Counter[str] = Counter()
-    tool_rows = rows_of(ToolRollup, project, window).filter(NOT_EVALUATION)
-    for tool, calls in tool_rows.values_list("tool").annotate(Sum("calls")).order_by():
-        tools[tool] += int(calls)
-    names = agent_names(project, agents)
+    seen = _Seen()
+    for day in days.each(window, "facets", lambda parts: _seen(project, parts), _Seen()):
+        seen.agents.update(day.agents)
+        seen.models.update(day.models)
+        seen.frameworks.update(day.frameworks)
+        seen.tools.update(day.tools)
+        seen.roots += day.roots
+    names = agent_names(project, seen.agents)
     by_name: Counter[str] = Counter()
-    for agent_id, count in agents.items():
+    for agent_id, count in seen.agents.items():
         by_name[names.get(agent_id, "")] += count
     choices = {
         "agents": _choices(by_name),
-        "models": _choices(models),
-        "tools": _choices(tools),
-        "frameworks": _choices(frameworks),
+        "models": _choices(seen.models),
+        "tools": _choices(seen.tools),
+        "frameworks": _choices(seen.frameworks),
     }
-    return choices, roots
+    return choices, seen.roots
+
+
+def _seen(project: Project, parts: list[Window]) -> Mapping[int, _Seen]:
+    found: defaultdict[int, _Seen] = defaultdict(_Seen)
+    rows = rows_of(Rollup, project, *parts).filter(NOT_EVALUATION).annotate(day=F("bucket") - F("bucket") % DAY)
+    spans_by_value = rows.values_list("day", "agent_id", "model", "framework", "is_root").annotate(Sum("spans"))
+    for midnight, agent_id, model, framework, is_root, spans in spans_by_value.order_by():
+        day, count = found[midnight], int(spans)
+        day.agents[agent_id] += count
+        day.models[model] += count
+        day.frameworks[framework or OTHER] += count
+        day.roots += count if is_root else 0
+    tools = rows_of(ToolRollup, project, *parts).filter(NOT_EVALUATION).annotate(day=F("bucket") - F("bucket") % DAY)
+    for midnight, tool, calls in tools.values_list("day", "tool").annotate(Sum("calls")).order_by():
+        found[midnight].tools[tool] += int(calls)
+    return found
 
 
 def _choices(counts: Counter[str]) -> list[str]:

@@ -62,6 +62,7 @@ def model_comparison(project: Project, window: Window | str | None = None) -> di
 
 def top_failing(project: Project, window: Window | str | None = None) -> dict[str, Any]:
     """What failed most."""
+    settle()
     return failures.top_failing(project, _named(window))
 
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from apps.analytics import metrics, selectors
-from apps.analytics.day_cache import DayCache
+from apps.analytics import kpis, metrics, selectors
+from apps.analytics.day_cache import CACHE, DayCache
 from apps.analytics.filters import MetricFilters
 from apps.core.times import now_ms
 from apps.core.windows import DAY
@@ -20,15 +20,16 @@ from tests.analytics.test_scan import _trace
 def _from_aggregates(monkeypatch):
     """Every window counts as too big to be read root by root."""
     monkeypatch.setattr(metrics, "EXACT_ROOTS", 0)
-    metrics._CACHE.clear()
+    monkeypatch.setattr(kpis, "EXACT_ROOTS", 0)
+    CACHE.clear()
 
 
-def _fresh(project, window, filters):
+def _fresh(function, *arguments):
     """The answer without the cache, and the cache as it was."""
-    kept = dict(metrics._CACHE._entries)
-    metrics._CACHE.clear()
-    answer = selectors.metrics(project, window, filters)
-    metrics._CACHE._entries.update(kept)
+    kept = dict(CACHE._entries)
+    CACHE.clear()
+    answer = function(*arguments)
+    CACHE._entries.update(kept)
     return answer
 
 
@@ -36,17 +37,25 @@ def _fresh(project, window, filters):
 def test_answers_with_and_without_the_cache_are_the_same_while_spans_come_in(project, seed):
     rng, now = random.Random(seed), now_ms()
     asked = [
-        (window, filters)
+        (selectors.metrics, window, filters)
         for window in ("1d", "7d", "30d")
         for filters in (MetricFilters(), MetricFilters(agent="support"), MetricFilters(tool="search_kb"))
     ]
+    others = (
+        selectors.kpis,
+        selectors.trend,
+        selectors.cost_trend,
+        selectors.model_comparison,
+        selectors.top_failing,
+    )
+    asked += [(function, window) for window in ("24h", "7d", "30d") for function in others]
     for number in range(25):
         spans = _trace(rng, number, now)
         cut = rng.randrange(len(spans) + 1)
         for part in (spans[:cut], spans[cut:]):
             store_spans(project, part)
-            window, filters = rng.choice(asked)
-            assert selectors.metrics(project, window, filters) == _fresh(project, window, filters)
+            for function, *arguments in rng.sample(asked, 4):
+                assert function(project, *arguments) == _fresh(function, project, *arguments)
 
 
 def test_a_child_adopted_from_another_day_changes_that_day(project):
@@ -61,10 +70,18 @@ def test_a_child_adopted_from_another_day_changes_that_day(project):
     assert selectors.metrics(project, "7d", filters)["totals"]["spansByKind"] == {"chain": 1, "tool": 1}
 
 
+def test_a_model_first_seen_in_a_child_of_the_next_day_counts_in_its_roots_day(project):
+    yesterday = now_ms() - DAY * 1000
+    store_spans(project, [SpanIn(name="support", span_id="r", output=b'"x"', start_ns=yesterday * 1_000_000)])
+    assert selectors.model_comparison(project, "7d")["models"] == []
+    store_spans(project, [SpanIn(name="step", span_id="c", parent_span_id="r", model="in-house")])
+    assert [row["traceCount"] for row in selectors.model_comparison(project, "7d")["models"]] == [1]
+
+
 def test_days_that_stand_still_are_not_read_again(project, django_assert_num_queries):
     store_spans(project, [SpanIn(name="support", output=b'"x"', latency_ms=5)])
     first = selectors.metrics(project, "7d")
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(3):  # pending contributions, signatures, names of agents
         assert selectors.metrics(project, "7d") == first
 
 

@@ -189,8 +189,9 @@ def test_ids_with_slashes(api):
     assert ids(api) == []
 
 
-def test_unknown_ids_are_404(api):
-    for answer in (api.put(f"{URL}/nope", {"label": "x"}), api.delete(f"{URL}/nope")):
+@pytest.mark.parametrize("model_id", ["nope", "no/such/model", "a%00b"])
+def test_unknown_ids_are_404(api, model_id):
+    for answer in (api.put(f"{URL}/{model_id}", {"label": "x"}), api.delete(f"{URL}/{model_id}")):
         assert (answer.status_code, answer.json()) == (404, {"error": "Model not found"})
 
 

@@ -104,6 +104,13 @@ def test_refusals_of_delete(api, project):
     assert (unknown.status_code, unknown.json()) == (404, {"error": "Project not found"})
 
 
+@pytest.mark.parametrize("uid", ["a%00b", "%F0%9F%92%A9", "..%2f..", "x" * 5000])
+def test_odd_ids_are_unknown_ids(api, uid):
+    answer = api.delete(f"{URL}/{uid}")
+    assert answer.status_code == 404
+    assert answer.json()["error"] in {"Project not found", "Not found"}
+
+
 def test_the_last_project_stays(api, project):
     """Only an instance whose default mark was lost can come to this."""
     Project.objects.filter(pk=project.pk).update(is_default=False)

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import DataError
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -46,6 +47,10 @@ def _first_text(detail: Any, field: str | None = None) -> str:
     return f"{field}: {detail}" if field else str(detail)
 
 
+def _view_of(context: dict[str, Any]) -> str:
+    return type(context.get("view")).__name__
+
+
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Turn every exception of an API view into `{ "error": text }` with its status, logging what is our fault."""
     # Imported late: rest_framework.views imports the settings, which name classes that import this module.
@@ -65,5 +70,12 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
             return Response({"error": "Invalid or missing API key"}, status=401)
         return Response({"error": _first_text(error.detail)}, status=error.status_code, headers=headers)
-    logger.error("unhandled error in %s", type(context.get("view")).__name__, exc_info=error)
+    if isinstance(error, DataError):
+        # Text that the database cannot hold, such as a NUL character; Postgres alone refuses it, also in a WHERE.
+        logger.warning("a request named a value that the database cannot hold", extra={"view": _view_of(context)})
+        request = context.get("request")
+        if request is not None and "\x00" in request.path:
+            return Response({"error": "Not found"}, status=status.HTTP_404_NOT_FOUND)
+        return Response({"error": "The request holds a value that cannot be stored"}, status=400)
+    logger.error("unhandled error in %s", _view_of(context), exc_info=error)
     return Response({"error": "Internal server error"}, status=500)

@@ -175,7 +175,9 @@ def _changing() -> None:
 
 
 def _existing(model_id: str) -> CatalogModel:
-    model = CatalogModel.objects.filter(organization=None, model_id=model_id).first()
+    # Postgres refuses to look for a NUL character.
+    known = "\x00" not in model_id
+    model = CatalogModel.objects.filter(organization=None, model_id=model_id).first() if known else None
     if model is None:
         raise NotFound("Model not found")
     return model

@@ -100,7 +100,8 @@ def delete_project(*, uid: str, request: Any = None) -> None:
     Raises 404 for an unknown id, 400 for the default project and for the last one.
     """
     with transaction.atomic():
-        project = Project.objects.select_for_update().filter(uid=uid).first()
+        # Postgres refuses to look for a NUL character.
+        project = None if "\x00" in uid else Project.objects.select_for_update().filter(uid=uid).first()
         if project is None:
             raise NotFound("Project not found")
         if project.is_default:

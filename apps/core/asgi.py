@@ -53,7 +53,8 @@ def header(scope: Scope, name: bytes) -> bytes | None:
     """The first value of a request header; `name` in lower case."""
     for key, value in scope["headers"]:
         if key == name:
-            return value  # type: ignore[no-any-return]
+            found: bytes = value
+            return found
     return None
 
 

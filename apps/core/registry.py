@@ -12,9 +12,9 @@ class Hooks(Generic[P]):
     """An ordered list of named functions; registered in AppConfig.ready(), a name again replaces its function."""
 
     def __init__(self) -> None:
-        self._functions: dict[str, Callable[P, None]] = {}
+        self._functions: dict[str, Callable[P, object]] = {}
 
-    def register(self, name: str, function: Callable[P, None]) -> None:
+    def register(self, name: str, function: Callable[P, object]) -> None:
         """Add a function under a name that is unique in this list, e.g. the label of the app."""
         self._functions[name] = function
 
@@ -22,7 +22,7 @@ class Hooks(Generic[P]):
         """Take a function out again (tests)."""
         self._functions.pop(name, None)
 
-    def __iter__(self) -> Iterator[Callable[P, None]]:
+    def __iter__(self) -> Iterator[Callable[P, object]]:
         return iter(list(self._functions.values()))
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> None:

@@ -217,9 +217,10 @@ def _timed(tops: list[Node], starts: dict[str, int]) -> Tree:
     """Fill in depths, offsets and durations, sort siblings, and measure the whole."""
     origin = next((starts[node.row.id] for node in tops if node.row is not None), min(starts.values()))
     ordered: list[Node] = []
-    stack = [(node, 0) for node in tops]
+    stack: list[tuple[Node, int]] = [(node, 0) for node in tops]
     while stack:
-        node, node.depth = stack.pop()
+        node, depth = stack.pop()
+        node.depth = depth
         ordered.append(node)
         if node.row is not None:
             node.offset_ms = (starts[node.row.id] - origin) / NS_PER_MS

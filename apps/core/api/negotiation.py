@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -13,12 +13,13 @@ from rest_framework.request import Request
 class AlwaysFirst(BaseContentNegotiation):
     """Picks the first parser and renderer of the view."""
 
-    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser:
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
         """The view's only parser."""
-        return parsers[0]
+        return next(iter(parsers))
 
     def select_renderer(
-        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         """The view's only renderer with its media type."""
-        return renderers[0], renderers[0].media_type
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type

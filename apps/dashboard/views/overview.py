@@ -42,7 +42,7 @@ def chosen_filters(request: DashboardRequest) -> MetricFilters:
     given = request.GET.copy()
     if given.get("status", "").strip().lower() not in STATUS_NAMES:
         given.pop("status", None)
-    return MetricFilters.from_query(given.dict())
+    return MetricFilters.from_query({name: str(given[name]) for name in given})
 
 
 @require_safe

@@ -143,7 +143,7 @@ def turn_tree(request: DashboardRequest, trace_id: str) -> HttpResponse:
     if not rows:
         raise Http404
     tree = build_tree(rows)
-    shown = []
+    shown: list[TreeRow] = []
     for node in tree.walk():
         if len(shown) >= _TREE_ROWS:
             break

@@ -22,7 +22,7 @@ class SpanBodySerializer(serializers.Serializer):
     model = serializers.CharField(required=False, allow_null=True)
     toolCalls = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True)
     spanKind = serializers.CharField(required=False, allow_null=True)
-    source = serializers.CharField(required=False, allow_null=True)
+    source = serializers.CharField(required=False, allow_null=True)  # type: ignore[assignment]
     sessionId = serializers.CharField(required=False, allow_null=True)
     metadata = serializers.DictField(required=False, allow_null=True)
     performanceSummary = serializers.DictField(required=False, allow_null=True)

@@ -51,7 +51,8 @@ class TraceSerializer(serializers.Serializer):
     parentSpanId = serializers.CharField(required=False)
     startedAt = serializers.DateTimeField(required=False)
     trafficSource = serializers.ChoiceField(choices=["eval-run"], required=False)
-    source = serializers.ChoiceField(choices=["sdk"])
+    # The wire's name hides an attribute of the base class that only field declarations use.
+    source = serializers.ChoiceField(choices=["sdk"])  # type: ignore[assignment]
     createdAt = serializers.DateTimeField()
     inputTokens = serializers.IntegerField(allow_null=True)
     outputTokens = serializers.IntegerField(allow_null=True)

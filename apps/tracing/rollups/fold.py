@@ -219,7 +219,7 @@ def _apply_sessions(sessions: dict[tuple[int, str], SessionDelta]) -> None:
         if known is None:
             if delta.sums[1] <= 0:
                 continue
-            sums = list(delta.sums)
+            sums: list[Any] = list(delta.sums)
             state = [
                 delta.simulated,
                 delta.first_ms,
@@ -250,7 +250,7 @@ def _apply_sessions(sessions: dict[tuple[int, str], SessionDelta]) -> None:
                     agent_id,
                     framework,
                 ]
-        sums[6] = sums[6] if sums[7] > 0 else None  # type: ignore[call-overload]
+        sums[6] = sums[6] if sums[7] > 0 else None
         if known is None:
             inserts.append((*key, *sums, *state))
         else:

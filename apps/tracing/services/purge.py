@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import connection, transaction
 
 from apps.tracing.models import CheckItem, ModelRollup, OperationalEvent, Rollup, Session, ToolRollup
@@ -27,7 +29,9 @@ def purge_project(project_id: int) -> int:
     settle()
     for model in (Session, Rollup, ToolRollup, ModelRollup, OperationalEvent, CheckItem):
         while True:
-            ids = list(model.objects.filter(project_id=project_id).values_list("pk", flat=True)[:_SMALL_BATCH])
+            ids: list[Any] = list(
+                model.objects.filter(project_id=project_id).values_list("pk", flat=True)[:_SMALL_BATCH]
+            )
             if not ids:
                 break
             with transaction.atomic(), connection.cursor() as cursor:

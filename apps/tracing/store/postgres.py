@@ -42,7 +42,8 @@ _INSERT_EVENT = (
 
 def _raw() -> psycopg.Connection[Any]:
     connection.ensure_connection()
-    return connection.connection  # type: ignore[no-any-return]
+    raw: psycopg.Connection[Any] = connection.connection
+    return raw
 
 
 def _cursor() -> psycopg.Cursor[Any]:

@@ -15,7 +15,7 @@ class Allowance:
     """What a project may still store today; used inside one transaction under the project's write lock."""
 
     def __init__(self, project_id: int) -> None:
-        self.limit: int = settings.QUOTA_TRACES_PER_DAY
+        self.limit: int = settings.QUOTA_TRACES_PER_DAY or 0
         self._taken = 0
         self._usage, _ = QuotaUsage.objects.get_or_create(
             project_id=project_id, day=datetime.now(UTC).date(), kind=KIND, defaults={"used": 0}

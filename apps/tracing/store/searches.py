@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -152,7 +153,7 @@ def _bounds(column: str, low: str | None, high: str | None) -> tuple[str, list[s
     return sql, params
 
 
-def _number(sql: str, params: Sequence[object]) -> int:
+def _number(sql: str, params: Sequence[Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return int(cursor.fetchone()[0])

@@ -33,7 +33,8 @@ _INSERT_EVENT = (
 
 def _raw() -> sqlite3.Connection:
     connection.ensure_connection()
-    return connection.connection  # type: ignore[no-any-return]
+    raw: sqlite3.Connection = connection.connection
+    return raw
 
 
 def _list(values: Sequence[str]) -> str:

@@ -43,10 +43,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """A way between two boxes; `back` goes up again (a loop)."""
+    """A way between two boxes: what came after, what stands `inside` (a step and those it holds), or `back` up again
+    (a loop)."""
 
     path: str
-    back: bool
+    form: str
     count: int
     text_x: float
     text_y: float
@@ -67,6 +68,7 @@ class Graph:
 class _Merged:
     boxes: dict[tuple[int, str, str], Box] = field(default_factory=dict)
     edges: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
+    inside: set[tuple[int, int]] = field(default_factory=set)
 
 
 def graph_of(view: View) -> Graph:
@@ -123,6 +125,8 @@ def _merge(view: View, max_depth: int) -> _Merged:
                 for target in now:
                     if source is not target:
                         merged.edges[source.order, target.order] += 1
+                        if source is parent:
+                            merged.inside.add((source.order, target.order))
             before = now
     return merged
 
@@ -168,7 +172,7 @@ def _laid_out(merged: _Merged) -> Graph:
             box.x = start + place * (WIDTH + GAP_X)
             box.y = PAD + number * (HEIGHT + GAP_Y)
     edges = [
-        _down(boxes[source], boxes[target], merged.edges[source, target])
+        _down(boxes[source], boxes[target], merged.edges[source, target], (source, target) in merged.inside)
         for source, targets in forward.items()
         for target in targets
     ]
@@ -187,11 +191,11 @@ def _middle(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _down(source: Box, target: Box, count: int) -> Edge:
+def _down(source: Box, target: Box, count: int, inside: bool) -> Edge:
     x1, y1, x2, y2 = source.mid_x, source.y + HEIGHT, target.mid_x, target.y
     bend = min(GAP_Y / 2 + 4, (y2 - y1) / 2)
     path = f"M{x1:.0f} {y1:.0f}C{x1:.0f} {y1 + bend:.0f} {x2:.0f} {y2 - bend:.0f} {x2:.0f} {y2:.0f}"
-    return Edge(path, False, count, (x1 + x2) / 2, (y1 + y2) / 2)
+    return Edge(path, "inside" if inside else "then", count, (x1 + x2) / 2, (y1 + y2) / 2)
 
 
 def _up(source: Box, target: Box, count: int) -> Edge:
@@ -199,4 +203,4 @@ def _up(source: Box, target: Box, count: int) -> Edge:
     x2, y2 = target.x + WIDTH, target.y + HEIGHT / 2
     out = max(x1, x2) + 44
     path = f"M{x1:.0f} {y1:.0f}C{out:.0f} {y1:.0f} {out:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
-    return Edge(path, True, count, out - 8, (y1 + y2) / 2)
+    return Edge(path, "back", count, out - 8, (y1 + y2) / 2)

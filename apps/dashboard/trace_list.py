@@ -223,6 +223,16 @@ class TraceRow:
         return sum(parts) if parts else None
 
     @property
+    def model(self) -> str:
+        """The root's model, else that of its model calls."""
+        return self.row.model or self.totals.model or ""
+
+    @property
+    def more_models(self) -> int:
+        """How many other models the trace used."""
+        return max(0, self.totals.models - 1)
+
+    @property
     def tools_passed(self) -> int:
         """Tool calls of the root that did not fail."""
         return self.row.tool_count - self.row.tool_failures
@@ -240,7 +250,9 @@ class TraceRow:
 def rows_of(project: Project, rows: list[SpanRow], agents: dict[str, str]) -> list[TraceRow]:
     """The page's rows with their trees' totals, in one query more."""
     totals = tree_totals(project.pk, rows)
-    slowest = max((row.latency_ms or 0 for row in rows), default=0) or 1
+    # One very slow trace must not make all other bars invisible: beyond the ninth tenth a bar is simply full.
+    lengths = sorted(row.latency_ms or 0 for row in rows)
+    slowest = (lengths[int(len(lengths) * 0.9)] if lengths else 0) or 1
     return [
         TraceRow(
             row,

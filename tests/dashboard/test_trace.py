@@ -176,7 +176,7 @@ def test_the_graph_merges_repeated_steps(client, store):
     ids = store(*spans)
     graph = client.get(f"/traces/{ids[0]}?view=graph").context["graph"]
     assert sorted((box.name, box.count) for box in graph.boxes) == [("LLM Call", 3), ("agent", 1), ("lookup", 3)]
-    assert any(edge.back for edge in graph.edges)
+    assert any(edge.form == "back" for edge in graph.edges)
 
 
 def test_raw_is_the_trace_as_the_api_has_it(client, tree):

@@ -24,12 +24,17 @@ def roots_after(project_id: int, where: str, params: Sequence[Any], *, after: st
 
 
 class TreeTotals(msgspec.Struct):
-    """What a trace's rows amount to together: own counts and own cost, so that no level counts twice."""
+    """What a trace's rows amount to together: own counts and own cost, so that no level counts twice.
+
+    `model` is one that its model calls name, `models` how many different ones they do.
+    """
 
     spans: int = 1
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    model: str | None = None
+    models: int = 0
 
 
 def tree_totals(project_id: int, roots: Sequence[SpanRow]) -> dict[str, TreeTotals]:
@@ -37,14 +42,15 @@ def tree_totals(project_id: int, roots: Sequence[SpanRow]) -> dict[str, TreeTota
     if not roots:
         return {}
     marks = ", ".join(["%s"] * len(roots))
-    columns = "input_tokens, child_input_tokens, output_tokens, child_output_tokens, own_cost_usd"
+    columns = "input_tokens, child_input_tokens, output_tokens, child_output_tokens, own_cost_usd, model, kind"
 
     def own(name: str) -> str:
         difference = f"{name} - child_{name}"
         return f"SUM(CASE WHEN {name} IS NULL THEN NULL WHEN {difference} > 0 THEN {difference} ELSE 0 END)"
 
     sql = (
-        f"SELECT root, COUNT(*), {own('input_tokens')}, {own('output_tokens')}, SUM(own_cost_usd) FROM ("
+        f"SELECT root, COUNT(*), {own('input_tokens')}, {own('output_tokens')}, SUM(own_cost_usd),"
+        " MIN(CASE WHEN kind = 'llm' THEN model END), COUNT(DISTINCT CASE WHEN kind = 'llm' THEN model END) FROM ("
         f"SELECT id AS root, {columns} FROM {TABLE} WHERE project_id = %s AND id IN ({marks})"
         " UNION ALL "
         f"SELECT root_id AS root, {columns} FROM {TABLE}"
@@ -55,12 +61,14 @@ def tree_totals(project_id: int, roots: Sequence[SpanRow]) -> dict[str, TreeTota
     totals = {row.id: TreeTotals() for row in roots}
     with connection.cursor() as cursor:
         cursor.execute(sql, [project_id, *ids, *ids, project_id])
-        for root, spans, tokens_in, tokens_out, cost in cursor.fetchall():
+        for root, spans, tokens_in, tokens_out, cost, model, models in cursor.fetchall():
             totals[root] = TreeTotals(
                 int(spans),
                 None if tokens_in is None else int(tokens_in),
                 None if tokens_out is None else int(tokens_out),
                 cost,
+                model,
+                int(models),
             )
     return totals
 

@@ -86,6 +86,11 @@ class RunningServer:
         return self.process.wait(STOP_SECONDS)
 
 
+def wait_for_exit(process: subprocess.Popen[str], seconds: float = STOP_SECONDS) -> int:
+    """The exit code, once it is there."""
+    return process.wait(seconds)
+
+
 def free_port() -> int:
     """A port nobody listens on now."""
     with socket.socket() as probe:

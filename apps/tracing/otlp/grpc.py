@@ -1,8 +1,8 @@
 """OTLP over gRPC: the TraceService on a port of its own (AGENTX_OTLP_GRPC_PORT), when the `grpc` extra is installed.
 
 The key comes in the metadata `x-api-key`. Refusals: UNAUTHENTICATED for the key, INVALID_ARGUMENT for a request without
-one usable span, RESOURCE_EXHAUSTED (queue full, with RetryInfo, so that exporters send again) and UNAVAILABLE (storage
-outage). Requests run in a bounded pool of threads; what waits beyond it is refused at once.
+one usable span, RESOURCE_EXHAUSTED (queue full or rate limit, with RetryInfo, so that exporters send again) and
+UNAVAILABLE (storage outage). Requests run in a bounded pool of threads; what waits beyond it is refused at once.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import unquote
 
 from django.conf import settings
 from django.db import DatabaseError, connections
 
+from apps.core import ratelimit
 from apps.projects.models import Project
 from apps.projects.services.keys import project_for_key
 from apps.tracing.ingest import pipeline
@@ -111,7 +113,9 @@ def _export_handler(grpc: Any) -> Any:
 
     def export_method(body: bytes, context: Any) -> bytes:
         try:
-            return _export(grpc, body, context.invocation_metadata())
+            metadata = context.invocation_metadata()
+            _within_rate(grpc, context.peer(), metadata)
+            return _export(grpc, body, metadata)
         except _Refused as refused:
             if refused.retry_seconds is not None:
                 context.set_trailing_metadata(
@@ -128,6 +132,18 @@ def _export_handler(grpc: Any) -> Any:
             return b""
 
     return export_method
+
+
+def _within_rate(grpc: Any, peer: str, metadata: Any) -> None:
+    """Count the request on the data plane's budget of its address, as the router does for HTTP. Raises _Refused."""
+    forwarded = next((value for name, value in metadata if name == "x-forwarded-for"), None)
+    # "ipv4:127.0.0.1:50000" or "ipv6:%5B::1%5D:50000"
+    address = unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]")
+    allowed, headers = ratelimit.hit("data", ratelimit.client_ip(address, forwarded))
+    if not allowed:
+        raise _Refused(
+            grpc.StatusCode.RESOURCE_EXHAUSTED, str(ratelimit.REFUSAL["message"]), dict(headers).get("Retry-After")
+        )
 
 
 def _export(grpc: Any, body: bytes, metadata: Any) -> bytes:

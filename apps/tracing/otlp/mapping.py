@@ -35,6 +35,7 @@ from apps.tracing.otlp.values import payload, to_json, unwrapped
 logger = logging.getLogger(__name__)
 
 _MAX_NS = 1 << 63
+_members = msgspec.json.Decoder(list[msgspec.Raw])
 # Flattened lists that fill the input or output when nothing better does, in order of precedence.
 _INPUT_LISTS = ("llm.input_messages", "llm.prompts", "reranker.input_documents", "embedding.embeddings")
 _OUTPUT_LISTS = ("llm.output_messages", "llm.completions", "retrieval.documents")
@@ -165,6 +166,9 @@ def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
         row_input, row_output = _from_lists(lists, kind, found, metadata)
     row_input = take_payload(found, "input", "input_type") or event_input or row_input
     row_output = take_payload(found, "output", "output_type") or event_output or row_output
+
+    if kind == "retrieval" and row_output is not None and row_output[:1] == b"[":
+        metadata.setdefault("doc_count", len(_members.decode(row_output)))
 
     # A tool span's own arguments and result fill its row too, and are what its root's entry shows. They are
     # JSON-encoded values, also when they are text (as MLflow writes them).

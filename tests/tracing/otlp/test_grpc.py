@@ -183,6 +183,21 @@ def test_outage_and_full_queue_tell_the_exporter_when_to_come_back() -> None:
         assert call(port, body, server.key) == ExportTraceServiceResponse()
 
 
+def test_rate_limit_of_the_data_plane() -> None:
+    port = free_port()
+    with running_server(env={"AGENTX_OTLP_GRPC_PORT": str(port), "AGENTX_RATE_LIMIT_DATA_PLANE": "50"}) as server:
+        wait_for_port(port)
+        codes = []
+        for _ in range(51):
+            try:
+                call(port, build.protobuf(span()), server.key)
+            except grpc.RpcError as error:
+                codes.append(error.code())
+                assert 1 <= retry_seconds(error) <= 60
+        assert codes
+        assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+
+
 def refusal(port: int, body: bytes, key: str) -> grpc.RpcError:
     with pytest.raises(grpc.RpcError) as caught:
         call(port, body, key)

@@ -204,6 +204,7 @@ class TestGenAI:
             },
         )
         assert (row.kind, loaded(row.input), loaded(row.output)) == ("retrieval", "returns", documents)
+        assert metadata(row)["doc_count"] == 1
 
 
 class TestOpenLLMetry:

@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 from apps.core.admin import ReadOnlyAdmin
 from apps.core.api.bodies import secret_or_none
 from apps.core.api.errors import APIError
+from apps.llm.api import bodies
 from apps.llm.models import CatalogModel, ModelPrice, ProviderKey
 from apps.llm.services import catalog
 from apps.llm.services.provider_keys import save_provider_keys
@@ -32,7 +33,14 @@ class PriceInline(TabularInline):
     fields = ["valid_from", "input_per_m", "output_per_m", "cache_read_per_m", "cache_write_per_m"]
     ordering = ["-valid_from"]
     hide_title = True
-    verbose_name_plural = _("Prices (USD per million tokens)")
+    verbose_name_plural = _("Prices (USD per million tokens); the first may hold from 1970-01-01 on, for all time")
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        # A model without any price would cost nothing known: a new one starts with one.
+        return super().get_formset(request, obj, validate_min=obj is None, **kwargs)
+
+    def get_min_num(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> int:
+        return 1 if obj is None else 0
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -68,10 +76,17 @@ class CatalogModelForm(forms.ModelForm):
         data = super().clean() or {}
         if data.get("provider") == CatalogModel.Provider.CUSTOM and not data.get("base_url"):
             self.add_error("base_url", ValidationError(_("A custom model needs the address of its endpoint.")))
-        try:
-            data["new_api_key"] = secret_or_none(data.get("new_api_key"), "API key")
-        except APIError as error:
-            self.add_error("new_api_key", ValidationError(error.message))
+        for field, check in (
+            ("model_id", lambda text: bodies.model_id({"id": text})),
+            ("base_url", lambda text: bodies.base_url(text) if text else text),
+            ("new_api_key", lambda text: secret_or_none(text, "API key")),
+        ):
+            if field not in data:
+                continue
+            try:
+                data[field] = check(data[field])
+            except APIError as error:
+                self.add_error(field, ValidationError(error.message))
         return data
 
 
@@ -140,7 +155,7 @@ class CatalogModelAdmin(ModelAdmin):
         prices = formset.save(commit=False)
         formset.save_m2m()
         for price in prices:
-            catalog.add_price(
+            catalog.add_dated_price(
                 model=form.instance,
                 rates=catalog.Rates(
                     input_per_m=price.input_per_m,
@@ -149,6 +164,7 @@ class CatalogModelAdmin(ModelAdmin):
                     cache_write_per_m=price.cache_write_per_m,
                 ),
                 valid_from=price.valid_from,
+                request=request,
             )
 
     def delete_model(self, request: HttpRequest, obj: CatalogModel) -> None:

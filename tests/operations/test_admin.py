@@ -228,6 +228,17 @@ def _model_form(model: CatalogModel | None, **values: str) -> dict[str, str]:
     return form | values
 
 
+def _first_price(**values: str) -> dict[str, str]:
+    return {
+        "prices-TOTAL_FORMS": "1",
+        "prices-0-id": "",
+        "prices-0-valid_from_0": "1970-01-01",
+        "prices-0-valid_from_1": "00:00:00",
+        "prices-0-input_per_m": "1",
+        "prices-0-output_per_m": "2",
+    } | values
+
+
 def test_a_price_is_added_and_the_old_one_stays(operator):
     model = CatalogModel.objects.get(model_id="gpt-4o-mini")
     url = reverse("admin:llm_catalogmodel_change", args=[model.pk])
@@ -248,6 +259,8 @@ def test_a_price_is_added_and_the_old_one_stays(operator):
     assert list(model.prices.values_list("input_per_m", flat=True)) == [0.15, 0.5]
     assert price_of("gpt-4o-mini", now_ms()).input == 0.5
     assert price_of("gpt-4o-mini", 1_000).input == 0.15
+    summaries = AuditEvent.objects.filter(target_id="gpt-4o-mini").values_list("summary", flat=True)
+    assert any("pricePerMInputTokens" in summary and "effectiveFrom" in summary for summary in summaries)
     # A row of history is not a form.
     first = model.prices.first()
     operator.post(
@@ -276,11 +289,13 @@ def test_a_model_is_made_with_a_key_that_is_never_shown_again(operator):
         base_url="http://127.0.0.1:9/v1",
         new_api_key=MODEL_SECRET,
         is_default="on",
+        **_first_price(),
     )
     answer = operator.post(reverse("admin:llm_catalogmodel_add"), form)
     assert answer.status_code == 302, answer.context["errors"]
     model = CatalogModel.objects.get(model_id="local/llama")
     assert model.is_default
+    assert price_of("local/llama", 5).output == 2.0
     assert not CatalogModel.objects.get(model_id="gpt-5.6-luna").is_default
     page = operator.get(reverse("admin:llm_catalogmodel_change", args=[model.pk])).content.decode()
     assert model.api_key_masked in page
@@ -296,13 +311,23 @@ def test_a_model_is_made_with_a_key_that_is_never_shown_again(operator):
     assert (model.api_key_encrypted, model.api_key_masked) == ("", "")
 
 
-def test_forms_hold_to_the_rules_of_the_api(operator):
-    answer = operator.post(
-        reverse("admin:llm_catalogmodel_add"), _model_form(None, model_id="x", provider="custom", label="X")
-    )
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"provider": "custom"}, "needs the address of its endpoint"),
+        ({"provider": "custom", "base_url": "ftp://127.0.0.1/v1"}, "must start with http"),
+        ({"model_id": "unpriced"}, "id is not a valid model id"),
+        ({"new_api_key": "two words"}, "API key must be one line"),
+        ({"prices-TOTAL_FORMS": "0"}, "submit at least 1 form"),
+    ],
+)
+def test_forms_hold_to_the_rules_of_the_api(operator, values, complaint):
+    before = CatalogModel.objects.count()
+    form = _model_form(None, model_id="x", provider="openai", label="X", **_first_price()) | values
+    answer = operator.post(reverse("admin:llm_catalogmodel_add"), form)
     assert answer.status_code == 200
-    assert "needs the address of its endpoint" in answer.content.decode()
-    assert not CatalogModel.objects.filter(model_id="x").exists()
+    assert complaint in answer.content.decode()
+    assert CatalogModel.objects.count() == before
 
 
 def test_provider_keys_can_be_forgotten(operator):

@@ -120,6 +120,13 @@ def add_price(*, model: CatalogModel, rates: Rates, valid_from: datetime | None 
 
 
 @transaction.atomic
+def add_dated_price(*, model: CatalogModel, rates: Rates, valid_from: datetime, request: Any = None) -> None:
+    """add_price() as an action of its own, with its row in the audit trail."""
+    add_price(model=model, rates=rates, valid_from=valid_from)
+    _audit("model.update", model.model_id, _named(ModelFields(), rates, valid_from), None, request)
+
+
+@transaction.atomic
 def delete_model(*, model_id: str, project: Project | None = None, request: Any = None) -> None:
     """Take a row and its prices out of the catalog; costs that are stored stay. Raises 404."""
     _changing()

@@ -13,11 +13,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from django.db.models import Count, F, FloatField, Sum
+from django.db import connection
 
 from apps.core.windows import DAY, Window
 from apps.projects.models import Project
-from apps.tracing.models import Grain, ModelRollup, Rollup
+from apps.tracing.models import Grain
 
 Answer = TypeVar("Answer")
 # What one day adds to an answer: at most some hundred numbers, so this many are a few megabytes.
@@ -25,38 +25,38 @@ MAX_ENTRIES = 600
 Signature = tuple[Any, ...] | None
 
 
+# Statements of their own, because this is all that a poll costs when nothing has changed.
+_SIGNATURES = f"""
+    SELECT bucket, COUNT(*), SUM(spans), SUM(failing), SUM(latency_sum),
+           SUM(id * spans), SUM(id * input_tokens), SUM(id * cost_usd)
+    FROM tracing_rollup
+    WHERE project_id = %s AND grain = {int(Grain.DAY)} AND bucket >= %s AND bucket < %s
+    GROUP BY bucket
+"""
+_MODEL_SIGNATURES = f"""
+    SELECT bucket, COUNT(*), SUM(id * roots)
+    FROM tracing_modelrollup
+    WHERE project_id = %s AND grain = {int(Grain.DAY)} AND bucket >= %s AND bucket < %s
+    GROUP BY bucket
+"""
+
+
+def _signatures(sql: str, project: Project, parts: Sequence[Window]) -> dict[int, Signature]:
+    midnights = {part.start: part.start - part.start % DAY for part in parts}
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [project.pk, min(midnights.values()), max(midnights.values()) + DAY])
+        found = {row[0]: tuple(row[1:]) for row in cursor.fetchall()}
+    return {start: found.get(midnight) for start, midnight in midnights.items()}
+
+
 def day_signatures(project: Project, parts: Sequence[Window]) -> dict[int, Signature]:
     """A signature for each part of a window that `Window.days` cut, by its start; None for a day without spans."""
-    midnights = {part.start: part.start - part.start % DAY for part in parts}
-    rows = (
-        Rollup.objects.filter(project=project, grain=Grain.DAY, bucket__in=list(midnights.values()))
-        .values_list("bucket")
-        .annotate(
-            rows=Count("id"),
-            spans_in_all=Sum("spans"),
-            failed=Sum("failing"),
-            latency_in_all=Sum("latency_sum"),
-            spans_by_row=Sum(F("id") * F("spans")),
-            tokens_by_row=Sum(F("id") * F("input_tokens")),
-            cost_by_row=Sum(F("id") * F("cost_usd"), output_field=FloatField()),
-        )
-        .order_by()
-    )
-    found = {row[0]: row[1:] for row in rows}
-    return {start: found.get(midnight) for start, midnight in midnights.items()}
+    return _signatures(_SIGNATURES, project, parts)
 
 
 def model_signatures(project: Project, parts: Sequence[Window]) -> dict[int, Signature]:
     """The same for the counts of traces by model: a child of another day can change those of its root's day alone."""
-    midnights = {part.start: part.start - part.start % DAY for part in parts}
-    rows = (
-        ModelRollup.objects.filter(project=project, grain=Grain.DAY, bucket__in=list(midnights.values()))
-        .values_list("bucket")
-        .annotate(rows=Count("id"), roots_by_row=Sum(F("id") * F("roots")))
-        .order_by()
-    )
-    found = {row[0]: row[1:] for row in rows}
-    return {start: found.get(midnight) for start, midnight in midnights.items()}
+    return _signatures(_MODEL_SIGNATURES, project, parts)
 
 
 class DayCache:

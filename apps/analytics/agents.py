@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,34 +34,38 @@ class AgentFigures:
 
 
 def agent_figures(project: Project, window: Window) -> Mapping[str, AgentFigures]:
-    """Figures by agent id, evaluation traffic left out; three queries whatever the number of agents."""
-    rows = rows_of(Rollup, project, window).filter(NOT_EVALUATION).exclude(agent_id="")
-    found: dict[str, AgentFigures] = {}
-    sums = (
-        rows.values("agent_id")
+    """Figures by agent id, evaluation traffic left out; two queries whatever the number of agents."""
+    rows = rows_of(Rollup, project, window, widest=widest_for_points(window)).filter(NOT_EVALUATION)
+    grouped = (
+        with_point(rows.exclude(agent_id=""), window)
+        .values_list("agent_id", "point")
         .annotate(
-            traces=Sum("spans", filter=Q(is_root=True)),
-            ok=Sum("healthy", filter=CHECKED & Q(is_root=True)),
-            bad=Sum("failing", filter=CHECKED & Q(is_root=True)),
+            traces=Sum("spans", filter=Q(is_root=True), default=0),
+            healthy_runs=Sum("healthy", filter=CHECKED & Q(is_root=True), default=0),
+            failing_runs=Sum("failing", filter=CHECKED & Q(is_root=True), default=0),
             tokens=Sum(F("input_tokens") + F("output_tokens")),
             cost=Sum("cost_usd"),
             priced_rows=Sum("priced"),
-            latency=Sum("latency_sum", filter=Q(is_root=True)),
+            latency_ms=Sum("latency_sum", filter=Q(is_root=True), default=0.0),
         )
         .order_by()
     )
-    for row in sums:
-        traces = int(row["traces"] or 0)
-        found[row["agent_id"]] = AgentFigures(
-            traces=traces,
-            healthy=int(row["ok"] or 0),
-            failing=int(row["bad"] or 0),
-            tokens=int(row["tokens"] or 0),
-            cost_usd=row["cost"] if row["priced_rows"] else None,
-            latency_ms=ratio(row["latency"], traces),
-            series=[],
-        )
-    _add_series(project, window, found)
+    places = {point: index for index, point in enumerate(window.points())}
+    found: dict[str, AgentFigures] = {}
+    latencies: defaultdict[str, float] = defaultdict(float)
+    for agent_id, point, traces, healthy, failing, tokens, cost, priced, latency in grouped:
+        figures = found.setdefault(agent_id, AgentFigures(series=[0] * len(places)))
+        figures.traces += int(traces)
+        figures.healthy += int(healthy)
+        figures.failing += int(failing)
+        figures.tokens += int(tokens)
+        if priced:
+            figures.cost_usd = (figures.cost_usd or 0.0) + cost
+        latencies[agent_id] += latency
+        if figures.series is not None and point in places:
+            figures.series[places[point]] = int(traces)
+    for agent_id, figures in found.items():
+        figures.latency_ms = ratio(latencies[agent_id], figures.traces)
     latest = (
         Rollup.objects.filter(project=project, grain=Grain.FIVE_MINUTES, is_root=True, spans__gt=0)
         .filter(NOT_EVALUATION)
@@ -72,20 +77,6 @@ def agent_figures(project: Project, window: Window) -> Mapping[str, AgentFigures
     for agent_id, bucket in latest:
         found.setdefault(agent_id, AgentFigures(series=[])).last_seen_ms = bucket * 1000
     return found
-
-
-def _add_series(project: Project, window: Window, found: dict[str, AgentFigures]) -> None:
-    points = window.points()
-    rows = rows_of(Rollup, project, window, widest=widest_for_points(window)).filter(NOT_EVALUATION, is_root=True)
-    grouped = (
-        with_point(rows.exclude(agent_id=""), window)
-        .values_list("agent_id", "point")
-        .annotate(n=Sum("spans"))
-        .order_by()
-    )
-    counts = {(agent_id, point): int(n) for agent_id, point, n in grouped}
-    for agent_id, figures in found.items():
-        figures.series = [counts.get((agent_id, point), 0) for point in points]
 
 
 def active_agents(project: Project, since_ms: int) -> list[str]:

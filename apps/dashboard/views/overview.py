@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.analytics.filters import STATUS_NAMES, MetricFilters
+from apps.analytics.filters import FILTER_NAMES, STATUS_NAMES, MetricFilters
 from apps.core.windows import DEFAULT_NAME, NAMED, parse_free
 from apps.dashboard import guides
 from apps.dashboard.context import Shell
@@ -39,10 +39,10 @@ def chosen_window(request: DashboardRequest) -> str:
 
 def chosen_filters(request: DashboardRequest) -> MetricFilters:
     """The traffic filters of the address; an unknown status is left out rather than refused."""
-    given = request.GET.copy()
-    if given.get("status", "").strip().lower() not in STATUS_NAMES:
-        given.pop("status", None)
-    return MetricFilters.from_query({name: str(given[name]) for name in given})
+    given = {name: request.GET.get(name, "")[:500] for name in FILTER_NAMES}
+    if given["status"].strip().lower() not in STATUS_NAMES:
+        given["status"] = ""
+    return MetricFilters.from_query(given)
 
 
 @require_safe

@@ -44,6 +44,31 @@ def add_doors_and_drop_twins(endpoints: list[Endpoint]) -> list[Endpoint]:
     return kept + [(path, path, method, view) for path, method, view in doors.ENDPOINTS]
 
 
+_REFUSAL = {
+    "description": "Refused; the text says why.",
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "error": {"type": "string"},
+                    "statusCode": {"type": "integer", "description": "Rate limiter only."},
+                    "message": {"type": "string", "description": "Rate limiter only."},
+                },
+            }
+        }
+    },
+}
+
+
+def describe_refusals(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """Postprocessing hook: what every route may answer besides its own (a bad key, the rate limit, a bad query)."""
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            operation["responses"].setdefault("4XX", _REFUSAL)
+    return result
+
+
 @lru_cache(maxsize=1)
 def document() -> bytes:
     """The OpenAPI document as JSON; made once in a process."""

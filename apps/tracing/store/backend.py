@@ -53,7 +53,7 @@ class Backend(Protocol):
     def insert_journal(self, payload: bytes) -> None:
         """Insert the batch's contributions."""
 
-    def load_rows(self, where: str, params: Sequence[object], limit: int) -> list[Row]:
+    def load_rows(self, where: str, params: Sequence[object], limit: int, *, ordered: bool = True) -> list[Row]:
         """Whole rows, payloads included, by a condition with %s placeholders; for deletion and re-pricing."""
 
     def delete_rows(self, rows: Sequence[Row]) -> None:

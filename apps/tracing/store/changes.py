@@ -18,12 +18,13 @@ BATCH_ROWS = 300
 def delete_where(*, project_id: int, where: str, params: Sequence[object], count: bool = True) -> int:
     """Delete up to BATCH_ROWS rows of a project that meet a condition (%s placeholders), oldest id first.
 
-    `count=False` leaves the aggregates alone, for a project that disappears as a whole. Returns how many went.
+    `count=False` is for a project that disappears as a whole: the aggregates are left alone, and the order does not
+    matter (sorting all that is left for each batch would make the work quadratic). Returns how many went.
     """
     store = backend()
     with store.transaction():
         store.lock_projects([project_id])
-        rows = store.load_rows(f"project_id = %s AND {where}", (project_id, *params), BATCH_ROWS)
+        rows = store.load_rows(f"project_id = %s AND {where}", (project_id, *params), BATCH_ROWS, ordered=count)
         if not rows:
             return 0
         store.delete_rows(rows)
@@ -45,7 +46,10 @@ def reprice_where(
     store = backend()
     with store.transaction():
         store.lock_projects([project_id])
-        rows = store.load_rows("project_id = %s AND id >= %s AND id < %s", (project_id, after_id, until_id), BATCH_ROWS)
+        # "+" keeps the planner on the primary key: an index of the project would sort the whole range for each batch.
+        rows = store.load_rows(
+            "+project_id = %s AND id >= %s AND id < %s", (project_id, after_id, until_id), BATCH_ROWS
+        )
         contributions = Batch()
         changed: list[Row] = []
         for row in rows:

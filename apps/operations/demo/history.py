@@ -21,7 +21,7 @@ DAYS = 30
 CONVERSATIONS_A_DAY = 30
 # By hour of the day in UTC: nights are quiet, there is a dip at noon.
 _HOURS = (2, 1, 1, 1, 2, 4, 8, 14, 22, 27, 28, 25, 19, 24, 28, 27, 24, 18, 13, 10, 8, 6, 4, 3)
-_WEEKEND = 0.4
+_WEEKEND = 0.55
 INCIDENT_DAYS_BEFORE = 2
 INCIDENT_HOURS = (14, 17)
 _INCIDENT_TOOL = "issue_refund"

@@ -85,7 +85,13 @@ class EmbeddedWorker:
         return subprocess.Popen(
             [sys.executable, "-m", "config.server", "worker", "--embedded"],
             stdin=subprocess.PIPE,
-            env={**os.environ, "AGENTX_CHILD_PROCESS": "1", "PYTHONPATH": _python_path()},
+            # Two malloc arenas: threads that mostly wait do not each need one of their own.
+            env={
+                "MALLOC_ARENA_MAX": "2",
+                **os.environ,
+                "AGENTX_CHILD_PROCESS": "1",
+                "PYTHONPATH": _python_path(),
+            },
             start_new_session=True,
         )
 

@@ -27,7 +27,7 @@ def main() -> None:
     deadline = time.monotonic() + 15
     traces: list = []
     while len(traces) < 2 and time.monotonic() < deadline:
-        traces = list(client.traces.list(limit=10))
+        traces = client.traces.list(limit=10)["traces"]
         time.sleep(0.1)
     assert len(traces) == 2, f"expected 2 traces, found {len(traces)}"
 

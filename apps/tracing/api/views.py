@@ -126,7 +126,7 @@ class SessionListView(APIView):
         ],
         responses={200: serializers.SessionListSerializer, 400: serializers.ErrorSerializer, **_REFUSALS},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         query = request.query_params
         window = windows.parse_named(query.get("window"))
         limit = query_limit(request, self.DEFAULT, self.MOST)
@@ -141,7 +141,7 @@ class SessionListView(APIView):
             )
         except selectors.UnknownCursor:
             raise APIError("Unknown cursor") from None
-        return Response(
+        return wire.json_response(
             {
                 "window": window.name,
                 "sessions": [wire.session(row) for row in page.rows],

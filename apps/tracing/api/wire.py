@@ -68,6 +68,24 @@ class TraceList(msgspec.Struct, rename="camel"):
     next_cursor: str | None
 
 
+class ListedSession(msgspec.Struct, kw_only=True, rename="camel"):
+    """A row of the session list."""
+
+    session_id: str
+    agent_id: str | None
+    agent_name: str | None
+    turn_count: int
+    span_count: int
+    error_count: int
+    total_latency_ms: float
+    first_at: str
+    last_at: str
+    judge_rating: float | None = None
+    judge_name: str | None = None
+    judge_checked_at: str | None = None
+    judges: list[dict[str, Any]] = []
+
+
 def json_response(value: Any, status: int = 200) -> HttpResponse:
     """A JSON answer built from structs and raw members, past the renderer."""
     return HttpResponse(_encoder.encode(value), status=status, content_type="application/json")
@@ -156,23 +174,19 @@ def estimated_cost(project: Project, row: SpanRow) -> float | None:
     )
 
 
-def session(row: SessionRow) -> dict[str, Any]:
+def session(row: SessionRow) -> ListedSession:
     """A row of the session list; judge members are null until something judges sessions."""
-    return {
-        "sessionId": row.session_id,
-        "agentId": row.agent_id,
-        "agentName": row.agent_name,
-        "turnCount": row.turn_count,
-        "spanCount": row.span_count,
-        "errorCount": row.error_count,
-        "totalLatencyMs": number(row.total_latency_ms),
-        "firstAt": to_iso(row.first_ms),
-        "lastAt": to_iso(row.last_ms),
-        "judgeRating": None,
-        "judgeName": None,
-        "judgeCheckedAt": None,
-        "judges": [],
-    }
+    return ListedSession(
+        session_id=row.session_id,
+        agent_id=row.agent_id,
+        agent_name=row.agent_name,
+        turn_count=row.turn_count,
+        span_count=row.span_count,
+        error_count=row.error_count,
+        total_latency_ms=number(row.total_latency_ms) or 0,
+        first_at=to_iso(row.first_ms),
+        last_at=to_iso(row.last_ms),
+    )
 
 
 def agent(row: Agent) -> dict[str, Any]:

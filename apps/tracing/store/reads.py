@@ -138,6 +138,15 @@ def newest_root(project_id: int) -> str | None:
     return found
 
 
+def others_have_roots(project_id: int) -> bool:
+    """Whether any other project has a root."""
+    sql = (
+        "SELECT 1 FROM projects_project p WHERE p.id <> %s AND EXISTS"
+        f" (SELECT 1 FROM {TABLE} s WHERE s.project_id = p.id AND s.parent_span_id IS NULL) LIMIT 1"
+    )
+    return scalar(sql, [project_id]) is not None
+
+
 def of_session(project_id: int, session_id: str, *, select: str = ALL) -> list[SpanRow]:
     """Every row of a session, in no particular order."""
     return fetch(

@@ -200,3 +200,13 @@ def test_number_of_queries_does_not_grow(api, span, django_assert_max_num_querie
     api.get("/ingest/traces")
     with django_assert_max_num_queries(9):
         assert api.get("/ingest/traces", search="refund", limit=20).json()["hasNextPage"]
+
+
+def test_a_second_project_changes_nothing(api, span, other_project, other_api):
+    """A search answered while the project was alone in the database stays its own afterwards."""
+    span("refund ours")
+    assert found(api, "refund") == ["refund ours"]
+    span("refund theirs", of=other_project)
+    span("refund too", of=other_project)
+    assert found(api, "refund") == ["refund ours"]
+    assert found(other_api, "refund") == ["refund too", "refund theirs"]

@@ -86,7 +86,8 @@ def test_the_cast_covers_frameworks_kinds_and_mishaps(traces):
     assert any(root.error for root in roots)
     assert any(root.output == b'""' for root in roots)
     assert any(root.source == "eval-run" for root in roots)
-    assert max(root.latency_ms for root in roots) > 60_000
+    latencies = sorted(root.latency_ms for root in roots)
+    assert latencies[-1] > 10 * latencies[len(latencies) // 2]
     turns = Counter(root.session_id for root in roots)
     assert max(turns.values()) >= 3
     imported = [root for root in roots if root.framework == "moveworks"]

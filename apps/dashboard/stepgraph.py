@@ -135,7 +135,7 @@ def _layers(children: list[Node]) -> list[list[Node]]:
     """Steps that run side by side stand together; who begins after all others ended begins a new layer."""
     layers: list[list[Node]] = []
     end = float("-inf")
-    for node in sorted(children, key=lambda child: child.offset_ms)[:2_000]:
+    for node in sorted(children, key=lambda child: child.offset_ms):
         slack = min(5.0, node.duration_ms * 0.1)
         if layers and node.offset_ms + slack < end:
             layers[-1].append(node)

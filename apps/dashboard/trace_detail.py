@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,12 @@ from apps.tracing.trajectory import Node, Tree
 STEP = "step:"
 # Payload members a page can show and a client can fetch whole.
 FIELDS = ("input", "output", "tool_calls", "metadata", "performance_summary", "error")
+# A person who walks through a tree of thousands of spans asks for its parts again and again: it is built once and kept
+# for some seconds, as long as no row below the root arrives or goes.
+_LARGE = 500
+_TREE_SECONDS = 20.0
+_TREES_MOST = 4
+_trees: dict[tuple[int, str], tuple[tuple[int, str | None], float, Tree]] = {}
 _CHUNK_BREAK = "\n\n---\n\n"
 
 
@@ -75,11 +82,22 @@ class TraceDetail:
     @cached_property
     def tree(self) -> Tree:
         """The span tree; steps of the summary stand in for children of a flat trace."""
+        key = (self.project.pk, self.root.id)
+        known = _trees.get(key)
+        # Asked before the rows are read: what arrives between makes the kept tree look old, never new.
+        version = browse.tree_version(self.project, self.root.id)
+        if known is not None and known[0] == version and time.monotonic() < known[1]:
+            return known[2]
         rows = selectors.trace_tree(self.project, self.root.id, payloads=False)
         if len(rows) <= 1:
             return flat_tree(self.root)
         rows = [self.root if row.id == self.root.id else row for row in rows]
-        return trajectory.build_tree(rows)
+        tree = trajectory.build_tree(rows)
+        if len(rows) >= _LARGE:
+            if len(_trees) >= _TREES_MOST:
+                _trees.clear()
+            _trees[key] = (version, time.monotonic() + _TREE_SECONDS, tree)
+        return tree
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
@@ -227,7 +245,7 @@ class SpanDetail:
     def share(self) -> float | None:
         """Part of the trace's duration, 0..1."""
         whole = self.trace.root.latency_ms
-        return min(1.0, self.node.duration_ms / whole) if whole and self.row is not self.trace.root else None
+        return min(1.0, self.node.duration_ms / whole) if whole and self.key != self.trace.root.id else None
 
     @cached_property
     def payloads(self) -> list[Payload]:
@@ -294,6 +312,6 @@ def span_detail(trace: TraceDetail, key: str) -> SpanDetail | None:
     if node is None:
         return None
     row = node.row
-    if row is not None and not key.startswith(STEP) and row is not trace.root:
-        row = selectors.get_span(trace.project, key)
+    if row is not None and not key.startswith(STEP):
+        row = trace.root if key == trace.root.id else selectors.get_span(trace.project, key)
     return SpanDetail(trace, key, node, row)

@@ -34,6 +34,11 @@ def neighbours(project: Project, root_id: str) -> tuple[str | None, str | None]:
     return (newer[0] if newer else None, older[0].id if older else None)
 
 
+def tree_version(project: Project, root_id: str) -> tuple[int, str | None]:
+    """Changes when a row below the root arrives or goes."""
+    return browse.tree_version(project.pk, root_id)
+
+
 def streamed_calls(project: Project, root_id: str, limit: int = 100) -> list[SpanRow]:
     """Model calls of a trace with their metadata only, which is where streamed ones say when they first spoke."""
     return browse.model_calls(project.pk, root_id, limit=limit)

@@ -34,6 +34,14 @@ export function toast(text, { verdict = "", keep = 6000 } = {}) {
   if (keep) setTimeout(() => box.remove(), keep);
 }
 
+// What a refused answer says: the limiter's message, our own error text, else the general sentence.
+export async function reason(answer) {
+  try {
+    const body = JSON.parse(await answer.text());
+    return body.message ?? body.error ?? word("failed");
+  } catch { return word(answer.status === 429 ? "slow" : "failed"); }
+}
+
 export function csrf() {
   return $("input[name=csrfmiddlewaretoken]")?.value ?? "";
 }

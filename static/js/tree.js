@@ -1,5 +1,5 @@
 // The waterfall: keys of a treegrid, folding with rows asked for on demand, and the rail that follows the selection.
-import { $, $$, announce, toast, typing, word } from "./dom.js";
+import { $, $$, announce, reason, toast, typing, word } from "./dom.js";
 import { pick } from "./rows.js";
 
 const tree = () => $("[data-tree]");
@@ -7,6 +7,9 @@ const rows = () => $$(":scope > .wf-row", tree()).filter((row) => !row.hidden);
 const level = (row) => Number(row.getAttribute("aria-level"));
 let asked = null;
 let timer = 0;
+
+// Network failures have technical messages of the browser's own; refusals have the server's sentence.
+const tell = (error) => toast(error.constructor === Error ? error.message : word("failed"), { verdict: "warn" });
 
 // ---- Folding ----
 
@@ -38,7 +41,7 @@ async function rowsFrom(key, from) {
   if (from) url.searchParams.set("from", from);
   if (box.dataset.top) url.searchParams.set("top", box.dataset.top);
   const answer = await fetch(url, { signal: AbortSignal.timeout(20000) });
-  if (!answer.ok) throw new Error(String(answer.status));
+  if (!answer.ok) throw new Error(await reason(answer));
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   return [...page.body.children];
 }
@@ -51,7 +54,7 @@ async function unfold(row) {
   try {
     row.after(...(await rowsFrom(row.dataset.key)));
     row.setAttribute("aria-expanded", "true");
-  } catch { toast(word("failed"), { verdict: "warn" }); } finally { row.removeAttribute("aria-busy"); }
+  } catch (error) { tell(error); } finally { row.removeAttribute("aria-busy"); }
 }
 
 function turn(row) {
@@ -66,7 +69,7 @@ async function more(button) {
     const next = await rowsFrom(button.dataset.of, button.dataset.from);
     holder.replaceWith(...next);
     if (next[0]?.matches(".wf-row")) pick(next[0]);
-  } catch { button.disabled = false; toast(word("failed"), { verdict: "warn" }); }
+  } catch (error) { button.disabled = false; tell(error); }
 }
 
 // ---- The rail ----
@@ -79,7 +82,7 @@ function follow(address, key) {
     const rail = $("#rail");
     try {
       const answer = await fetch(address, { signal: AbortSignal.any([asked.signal, AbortSignal.timeout(20000)]) });
-      if (!answer.ok) throw new Error(String(answer.status));
+      if (!answer.ok) throw new Error(await reason(answer));
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       rail.replaceChildren(...page.body.childNodes);
       rail.scrollTop = 0;
@@ -88,7 +91,7 @@ function follow(address, key) {
       history.replaceState(history.state, "", url);
       document.dispatchEvent(new CustomEvent("htmx:load", { detail: { elt: rail } }));
     } catch (error) {
-      if (error.name !== "AbortError") toast(word("failed"), { verdict: "warn" });
+      if (error.name !== "AbortError") tell(error);
     }
   }, 90);
 }

@@ -73,6 +73,15 @@ def tree_totals(project_id: int, roots: Sequence[SpanRow]) -> dict[str, TreeTota
     return totals
 
 
+def tree_version(project_id: int, root_id: str) -> tuple[int, str | None]:
+    """(number, newest id) of the rows below a root: cheap to ask, and different as soon as one arrives or goes."""
+    sql = f"SELECT COUNT(*), MAX(id) FROM {TABLE} WHERE root_id = %s AND parent_span_id IS NOT NULL AND project_id = %s"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [root_id, project_id])
+        count, newest = cursor.fetchone()
+    return int(count), newest
+
+
 def model_calls(project_id: int, root_id: str, *, limit: int) -> list[SpanRow]:
     """The first rows of kind `llm` below a root, with metadata and no other payload."""
     select = LIGHT.replace("NULL AS metadata", "metadata")

@@ -22,7 +22,7 @@ def purge_project(project_id: int) -> int:
     """
     refuse_project(project_id)
     forget_cached_agents()
-    deleted = 0
+    deleted = _delete_at_once(project_id) if connection.vendor == "postgresql" else 0
     while count := delete_where(project_id=project_id, where="TRUE", params=(), count=False):
         deleted += count
     # What was pending is folded first, so that no later fold brings an aggregate back.
@@ -38,3 +38,15 @@ def purge_project(project_id: int) -> int:
                 marks = ", ".join(["%s"] * len(ids))
                 cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE id IN ({marks})", ids)
     return deleted
+
+
+def _delete_at_once(project_id: int) -> int:
+    """On Postgres: one statement a table, each a transaction; returns the spans.
+
+    Nobody else wants these rows, so long row locks hinder no one, while small batches would step over the dead rows of
+    the former ones again and again.
+    """
+    with connection.cursor() as cursor:
+        for table in ("tracing_spansearch", "tracing_spanlink", "tracing_span"):
+            cursor.execute(f"DELETE FROM {table} WHERE project_id = %s", [project_id])
+        return int(cursor.rowcount)

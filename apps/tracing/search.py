@@ -3,7 +3,7 @@
 Words are runs of letters and digits in any script, case-folded; Chinese, Japanese and Korean text, which has no spaces,
 is split into single characters. A root is indexed by its distinct words only, bounded in number and length.
 SQLite: the contentless FTS5 table `tracing_spansearch` (rowid = rowid of the span). Postgres: the table
-`tracing_spansearch(span_id, project_id, body tsvector)` with a GIN index.
+view `tracing_spansearch(span_id, project_id, body tsvector)` over the links, with a GIN index.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ FAILED = "§x"
 
 
 @lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def mark(kind: str, value: str) -> str:
     """The mark of a value: p project, f framework ("" for none), m model, a agent, t tool."""
     return f"§{kind}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
@@ -61,7 +62,7 @@ def _bounded(found: set[str]) -> list[str]:
     if len(found) > MAX_WORDS:
         # Shorter words first: long ones are mostly encoded data nobody types.
         found = set(sorted(found, key=lambda word: (len(word), word))[:MAX_WORDS])
-    if any(len(word) > MAX_WORD_CHARS for word in found):
+    if found and len(max(found, key=len)) > MAX_WORD_CHARS:
         found = {word[:MAX_WORD_CHARS] for word in found}
     return list(found)
 

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 FOLD_SECONDS = 2.0
 # While readers keep asking under load, folds keep this distance.
 FOLD_GAP_SECONDS = 0.05
-SETTLE_TIMEOUT_SECONDS = 5.0
+SETTLE_TIMEOUT_SECONDS = 2.0
 # The writer gives a locked database this long per try, so that a client hears 503 well inside its own timeout.
 BUSY_MS = 2000
 RETRY_PAUSE_SECONDS = 0.05
@@ -182,13 +182,17 @@ class Writer:
         self._queue.put(group)
 
     def ask_fold(self) -> bool:
-        """Have the thread fold everything stored so far, and wait for it; False when it could not."""
+        """Have the thread fold everything stored so far, and wait for it; False when there is no thread to ask.
+
+        While the store cannot be written a reader goes on with the aggregates as they are.
+        """
         if not self.running or threading.current_thread() is self._thread:
             return False
         request = _FoldRequest()
         self._queue.put(request)
-        request.done.wait(SETTLE_TIMEOUT_SECONDS)
-        return request.ok
+        if not request.done.wait(SETTLE_TIMEOUT_SECONDS) or not request.ok:
+            logger.warning("pending contributions could not be folded for a reader")
+        return True
 
     # ---- the thread ----
 
@@ -301,6 +305,7 @@ class Writer:
             for group in groups:
                 group.error = StorageUnavailable()
                 self.counters.dropped += len(group.rows)
+            self._last_fold = time.monotonic()  # a fold would only wait for the same database
             return written
         for group in groups:
             try:

@@ -4,6 +4,8 @@ from django.db import migrations
 
 SQLITE = [
     "CREATE VIRTUAL TABLE tracing_spansearch USING fts5(body, content='', detail=none, columnsize=0, tokenize='ascii')",
+    # Merging later costs searches little and saves a third of the indexing.
+    "INSERT INTO tracing_spansearch (tracing_spansearch, rank) VALUES ('automerge', 8)",
 ]
 
 POSTGRES = [
@@ -14,7 +16,8 @@ POSTGRES = [
         id varchar(21) COLLATE "C" NOT NULL PRIMARY KEY,
         project_id bigint NOT NULL,
         span_id text,
-        parent_span_id text
+        parent_span_id text,
+        body tsvector
     )
     """,
     """
@@ -25,13 +28,10 @@ POSTGRES = [
     "CREATE UNIQUE INDEX spanlink_identity ON tracing_spanlink (project_id, span_id) WHERE span_id IS NOT NULL",
     "CREATE INDEX spanlink_children ON tracing_spanlink (project_id, parent_span_id) WHERE parent_span_id IS NOT NULL",
     """
-    CREATE TABLE tracing_spansearch (
-        span_id varchar(21) COLLATE "C" NOT NULL PRIMARY KEY,
-        project_id bigint NOT NULL,
-        body tsvector NOT NULL
-    )
+    CREATE VIEW tracing_spansearch AS
+    SELECT id AS span_id, project_id, body FROM tracing_spanlink WHERE body IS NOT NULL
     """,
-    "CREATE INDEX spansearch_words ON tracing_spansearch USING gin (body)",
+    "CREATE INDEX spansearch_words ON tracing_spanlink USING gin (body) WHERE body IS NOT NULL",
 ]
 
 # Only an empty table becomes a partitioned one; a plain table with rows is kept and works like before.

@@ -7,10 +7,11 @@ transaction that applies them, so a crash neither loses nor doubles a count.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from apps.core.times import now_ms
 from apps.tracing.histogram import from_json, merge, to_json
@@ -26,6 +27,8 @@ from apps.tracing.rollups.contributions import (
     Batch,
     SessionDelta,
 )
+
+logger = logging.getLogger(__name__)
 
 # Five-minute rows are for recent windows only; older time has hours and days.
 FIVE_MINUTES_KEPT_DAYS = 8
@@ -62,8 +65,13 @@ def settle() -> None:
     ask = _fold_elsewhere
     if ask is not None and not connection.in_atomic_block and ask():
         return
-    while fold():
-        pass
+    try:
+        while fold():
+            pass
+    except OperationalError:
+        if connection.in_atomic_block:
+            raise
+        logger.warning("pending contributions could not be folded for a reader", exc_info=True)
 
 
 def fold(*, wait: bool = True) -> int:

@@ -118,7 +118,6 @@ def _drop_partition(day: int) -> int:
             after = rows[-1].id
         for table, column in (
             ("tracing_spanlink", "id"),
-            ("tracing_spansearch", "span_id"),
             ("tracing_operationalevent", "trace_id"),
         ):
             cursor.execute(

@@ -9,9 +9,18 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+import msgspec
 from django.db import connection
 
 from apps.tracing.store.rows import Row
+
+
+class Found(msgspec.Struct):
+    """What is stored already of the span ids a batch names."""
+
+    ids: dict[str, str]  # row ids by span id, of rows and of parents
+    children: bool  # whether rows are stored that name one of the batch's rows as their parent
+
 
 # An operational event: id, project, trace, agent, key, time in milliseconds.
 Event = tuple[str, int, str, str | None, str, int]
@@ -26,8 +35,11 @@ class Backend(Protocol):
     def lock_projects(self, project_ids: Sequence[int]) -> None:
         """Make this transaction the only writer of these projects' spans until it ends; ids in ascending order."""
 
-    def find_span_ids(self, project_id: int, span_ids: Sequence[str]) -> dict[str, str]:
-        """Row ids of those span ids that are stored."""
+    def begin(self, batch: dict[int, tuple[list[str], list[str]]]) -> dict[int, Found]:
+        """Lock the batch's projects and look up what it meets, by project.
+
+        `batch` holds for each project the span ids of the batch's rows and the parents' span ids they name.
+        """
 
     def load_by_span_ids(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
         """Stored rows by their span ids, without payloads."""

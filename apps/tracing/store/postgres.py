@@ -1,7 +1,8 @@
 """The write side on Postgres: COPY into daily partitions, identities and links in one narrow table beside them.
 
 A partitioned table cannot hold a unique key without its partition key, and looking for a parent or a replay must not
-visit every partition. `tracing_spanlink` (id, project, span id, parent's span id) answers both.
+visit every partition. `tracing_spanlink` (id, project, span id, parent's span id) answers both, and carries the words
+of roots, which the view `tracing_spansearch` shows.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from django.db import connection, transaction
 
 from apps.tracing.ingest.normalize import stored_tools
 from apps.tracing.search import row_tokens
-from apps.tracing.store.backend import Event
+from apps.tracing.store.backend import Event, Found
 from apps.tracing.store.rows import COLUMNS, CORE_COLUMNS, LINK_COLUMNS, Row, column_values, link_values
 
 # First key of the advisory locks; the second is the project.
 LOCK_SPACE = 0x61677478
 
 _COPY = f"COPY tracing_span ({', '.join(COLUMNS)}) FROM STDIN"
-_COPY_LINKS = "COPY tracing_spanlink (id, project_id, span_id, parent_span_id) FROM STDIN"
-_COPY_WORDS = "COPY tracing_spansearch (span_id, project_id, body) FROM STDIN"
+_BETWEEN = "' '"
+_COPY_LINKS = "COPY tracing_spanlink (id, project_id, span_id, parent_span_id, body) FROM STDIN"
 _LOAD = (
     f"SELECT {', '.join('s.' + name for name in CORE_COLUMNS)},"
     " CASE WHEN s.parent_span_id IS NULL AND s.tool_count > 0 THEN s.tool_calls END"
@@ -32,7 +33,12 @@ _LOAD = (
 _LOAD_BY_SPAN_IDS = _LOAD + "l.span_id = ANY(%s)"
 _LOAD_BY_PARENTS = _LOAD + "l.parent_span_id = ANY(%s)"
 _LOAD_BY_IDS = _LOAD + "s.id = ANY(%s)"
-_FIND = "SELECT span_id, id FROM tracing_spanlink WHERE project_id = %s AND span_id = ANY(%s)"
+_LOCK = "SELECT pg_advisory_xact_lock(%s, p) FROM unnest(%s::int[]) AS p"
+_FIND = (
+    "SELECT span_id, id FROM tracing_spanlink WHERE project_id = %s AND span_id = ANY(%s)"
+    " UNION ALL "
+    "(SELECT NULL, id FROM tracing_spanlink WHERE project_id = %s AND parent_span_id = ANY(%s) LIMIT 1)"
+)
 _UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = %s' for name in LINK_COLUMNS)} WHERE id = %s"
 _INSERT_EVENT = (
     "INSERT INTO tracing_operationalevent (id, project_id, trace_id, agent_id, key, created_ms)"
@@ -63,16 +69,30 @@ class Postgres:
     def lock_projects(self, project_ids: Sequence[int]) -> None:
         """Take the advisory write lock of every project until the transaction ends."""
         with _cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(%s, p) FROM unnest(%s::int[]) AS p", (LOCK_SPACE, list(project_ids))
-            )
+            cursor.execute(_LOCK, (LOCK_SPACE, list(project_ids)))
 
-    def find_span_ids(self, project_id: int, span_ids: Sequence[str]) -> dict[str, str]:
-        """Row ids of stored span ids."""
-        if not span_ids:
-            return {}
-        with _cursor() as cursor:
-            return dict(cursor.execute(_FIND, (project_id, list(span_ids))).fetchall())
+    def begin(self, batch: dict[int, tuple[list[str], list[str]]]) -> dict[int, Found]:
+        """Lock, then look up, in one round trip: the look-ups run once the locks are ours and see what was committed."""
+        raw = _raw()
+        cursors: dict[int, psycopg.Cursor[Any]] = {}
+        with raw.pipeline():
+            psycopg.Cursor(raw).execute(_LOCK, (LOCK_SPACE, list(batch)))
+            for project_id, (span_ids, parents) in batch.items():
+                if span_ids or parents:
+                    cursors[project_id] = psycopg.Cursor(raw).execute(
+                        _FIND, (project_id, span_ids + parents, project_id, span_ids)
+                    )
+        result = {}
+        for project_id in batch:
+            found = Found({}, False)
+            if project_id in cursors:
+                for span_id, row_id in cursors[project_id].fetchall():
+                    if span_id is None:
+                        found.children = True
+                    else:
+                        found.ids[span_id] = row_id
+            result[project_id] = found
+        return result
 
     def load_by_span_ids(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
         """Stored rows by span id."""
@@ -90,21 +110,15 @@ class Postgres:
             return [_row(values) for values in cursor.execute(_LOAD_BY_IDS, (project_id, list(ids)))]
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Copy rows, their links, and the words of roots."""
+        """Copy rows, then their links with the words of roots."""
         with _cursor() as cursor:
             with cursor.copy(_COPY) as copy:
                 for row in rows:
                     copy.write_row(column_values(row))
-            linked = [row for row in rows if row.span_id is not None or row.parent_span_id is not None]
-            if linked:
-                with cursor.copy(_COPY_LINKS) as copy:
-                    for row in linked:
-                        copy.write_row((row.id, row.project_id, row.span_id, row.parent_span_id))
-            roots = [row for row in rows if row.parent_span_id is None]
-            if roots:
-                with cursor.copy(_COPY_WORDS) as copy:
-                    for row in roots:
-                        copy.write_row((row.id, row.project_id, "'" + "' '".join(row_tokens(row)) + "'"))
+            with cursor.copy(_COPY_LINKS) as copy:
+                for row in rows:
+                    body = f"'{_BETWEEN.join(row_tokens(row))}'" if row.parent_span_id is None else None
+                    copy.write_row((row.id, row.project_id, row.span_id, row.parent_span_id, body))
 
     def update_links(self, rows: Sequence[Row]) -> None:
         """Write changed links, sums and costs."""
@@ -148,7 +162,6 @@ class Postgres:
         ids = [row.id for row in rows]
         roots = [row.id for row in rows if row.parent_span_id is None]
         with _cursor() as cursor:
-            cursor.execute("DELETE FROM tracing_spansearch WHERE span_id = ANY(%s)", (roots,))
             cursor.execute("DELETE FROM tracing_operationalevent WHERE trace_id = ANY(%s)", (roots,))
             cursor.execute("DELETE FROM tracing_spanlink WHERE id = ANY(%s)", (ids,))
             cursor.execute("DELETE FROM tracing_span WHERE id = ANY(%s)", (ids,))

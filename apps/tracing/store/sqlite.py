@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.tracing.ingest.normalize import stored_tools
 from apps.tracing.search import row_tokens
-from apps.tracing.store.backend import Event
+from apps.tracing.store.backend import Event, Found
 from apps.tracing.store.rows import COLUMNS, CORE_COLUMNS, LINK_COLUMNS, Row, column_values, link_values
 
 _INSERT = f"INSERT INTO tracing_span (rowid, {', '.join(COLUMNS)}) VALUES (?, {', '.join('?' * len(COLUMNS))})"
@@ -23,6 +23,9 @@ _LOAD_BY_SPAN_IDS = _LOAD + "span_id IN (SELECT value FROM json_each(?))"
 _LOAD_BY_PARENTS = _LOAD + "parent_span_id IN (SELECT value FROM json_each(?))"
 _LOAD_BY_IDS = _LOAD + "id IN (SELECT value FROM json_each(?))"
 _FIND = "SELECT span_id, id FROM tracing_span WHERE project_id = ? AND span_id IN (SELECT value FROM json_each(?))"
+_ANY_CHILD = (
+    "SELECT 1 FROM tracing_span WHERE project_id = ? AND parent_span_id IN (SELECT value FROM json_each(?)) LIMIT 1"
+)
 _UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = ?' for name in LINK_COLUMNS)} WHERE id = ?"
 _INSERT_WORDS = "INSERT INTO tracing_spansearch (rowid, body) VALUES (?, ?)"
 _DELETE_WORDS = "INSERT INTO tracing_spansearch (tracing_spansearch, rowid, body) VALUES ('delete', ?, ?)"
@@ -53,11 +56,15 @@ class Sqlite:
     def lock_projects(self, project_ids: Sequence[int]) -> None:
         """Nothing to do: the transaction is immediate."""
 
-    def find_span_ids(self, project_id: int, span_ids: Sequence[str]) -> dict[str, str]:
-        """Row ids of stored span ids."""
-        if not span_ids:
-            return {}
-        return dict(_raw().execute(_FIND, (project_id, _list(span_ids))))
+    def begin(self, batch: dict[int, tuple[list[str], list[str]]]) -> dict[int, Found]:
+        """Look up span ids and children; the transaction is the lock."""
+        raw = _raw()
+        result = {}
+        for project_id, (span_ids, parents) in batch.items():
+            ids = dict(raw.execute(_FIND, (project_id, _list(span_ids + parents)))) if span_ids or parents else {}
+            children = bool(span_ids) and raw.execute(_ANY_CHILD, (project_id, _list(span_ids))).fetchone() is not None
+            result[project_id] = Found(ids, children)
+        return result
 
     def load_by_span_ids(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
         """Stored rows by span id."""

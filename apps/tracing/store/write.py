@@ -20,7 +20,7 @@ from apps.tracing.ingest.records import Stored
 from apps.tracing.models import Outcome, Traffic
 from apps.tracing.rollups.contributions import Batch
 from apps.tracing.store import agents, quota
-from apps.tracing.store.backend import Backend, backend
+from apps.tracing.store.backend import Backend, Found, backend
 from apps.tracing.store.rows import Row, add_child_models
 
 _PRODUCTION, _UNMONITORED = int(Traffic.PRODUCTION), int(Traffic.UNMONITORED)
@@ -54,7 +54,7 @@ def store_rows(rows: list[Row]) -> Written:
     by_project: dict[int, list[int]] = {}
     for position, row in enumerate(rows):
         by_project.setdefault(row.project_id, []).append(position)
-    store.lock_projects(sorted(by_project))
+    found = store.begin({project_id: _named(rows, by_project[project_id]) for project_id in sorted(by_project)})
     answers: list[Stored | None] = [None] * len(rows)
     contributions = Batch()
     new: list[Row] = []
@@ -66,9 +66,7 @@ def store_rows(rows: list[Row]) -> Written:
                 answers[position] = Stored(refused=PROJECT_GONE)
             continue
         accepted: list[Row] = []
-        stored_ids = store.find_span_ids(
-            project_id, [sid for position in positions if (sid := rows[position].span_id) is not None]
-        )
+        stored_ids = found[project_id].ids
         seen: dict[str, str] = {}
         allowance = quota.Allowance(project_id) if settings.QUOTA_TRACES_PER_DAY is not None else None
         for position in positions:
@@ -91,7 +89,7 @@ def store_rows(rows: list[Row]) -> Written:
             allowance.save()
         if accepted:
             agents.resolve(project_id, [row for row in accepted if row.parent_span_id is None])
-            touched += _link(store, project_id, accepted, contributions)
+            touched += _link(store, project_id, accepted, found[project_id], contributions)
             new += accepted
     if new:
         store.insert(new)
@@ -112,14 +110,29 @@ def _event(row: Row) -> tuple[str, int, str, str | None, str, int] | None:
     return (new_id(row.created_ms), row.project_id, row.id, row.agent_id, key[:240], row.created_ms)
 
 
-def _link(store: Backend, project_id: int, new: list[Row], contributions: Batch) -> list[Row]:
+def _named(rows: list[Row], positions: list[int]) -> tuple[list[str], list[str]]:
+    """The span ids of a project's rows, and the span ids of parents they name."""
+    span_ids = []
+    parents = set()
+    for position in positions:
+        row = rows[position]
+        if row.span_id is not None:
+            span_ids.append(row.span_id)
+        if row.parent_span_id is not None:
+            parents.add(row.parent_span_id)
+    return span_ids, list(parents.difference(span_ids))
+
+
+def _link(store: Backend, project_id: int, new: list[Row], found: Found, contributions: Batch) -> list[Row]:
     """Place new rows in their trees, in any order of arrival; returns the stored rows that changed.
 
     Contributions of the new rows are added; those of changed rows are replaced.
     """
     by_span_id: dict[str, Row] = {row.span_id: row for row in new if row.span_id is not None}
     absent = {
-        row.parent_span_id for row in new if row.parent_span_id is not None and row.parent_span_id not in by_span_id
+        row.parent_span_id
+        for row in new
+        if row.parent_span_id is not None and row.parent_span_id not in by_span_id and row.parent_span_id in found.ids
     }
     before: dict[str, Row] = {}  # stored rows as they were, by id
     stored: dict[str, Row] = {}  # the same rows as they become
@@ -143,7 +156,7 @@ def _link(store: Backend, project_id: int, new: list[Row], contributions: Batch)
     for row in new:
         if row.parent_span_id is not None:
             kids.setdefault(row.parent_span_id, []).append(row)
-    orphans = adopt_loaded(store.load_by_parents(project_id, list(by_span_id))) if by_span_id else []
+    orphans = adopt_loaded(store.load_by_parents(project_id, list(by_span_id))) if found.children else []
     expanded = set(by_span_id)
     for child in orphans:
         kids.setdefault(child.parent_span_id or "", []).append(child)

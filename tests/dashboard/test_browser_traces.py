@@ -279,3 +279,28 @@ def test_pages_can_be_read_without_scripts(browser, server):
     page.get_by_role("link", name="Older").click()
     assert page.locator(".pager", has_text="51-").count() == 1
     page.context.close()
+
+
+def test_the_first_trace_opens_the_list_by_itself(browser):
+    with running_server(env={"AGENTX_RATE_LIMIT": "false"}) as fresh:
+        page, problems = watched_page(browser, base_url=fresh.base_url)
+        page.goto("/traces")
+        page.get_by_role("heading", name="Send the first trace").wait_for()
+        assert fresh.key in page.locator("#code-python").inner_text()
+        page.get_by_role("button", name="HTTP").click()
+        assert f"{fresh.api_url}/ingest/traces" in page.locator("#code-http").inner_text()
+        page.locator("[data-live-state]", has_text="live").wait_for()
+        send(fresh, name="my-agent", input="Hello", output="Hi!", latencyMs=420)
+        page.get_by_role("link", name="Hello").wait_for()
+        page.context.close()
+        assert not problems
+
+
+def test_the_demo_is_one_click_away(browser):
+    with running_server(env={"AGENTX_RATE_LIMIT": "false"}) as fresh:
+        page, _problems = watched_page(browser, base_url=fresh.base_url)
+        page.goto("/traces")
+        page.get_by_role("button", name="Load the demo project").click()
+        page.wait_for_url(f"{fresh.base_url}/")
+        page.get_by_role("button", name=re.compile("Project Demo")).wait_for(timeout=60_000)
+        page.context.close()

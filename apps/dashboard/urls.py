@@ -27,6 +27,7 @@ urlpatterns: list[URLPattern] = [
     path("settings/providers", providers.providers, name="settings_providers"),
     path("settings/providers/save", providers.save_key, name="settings_provider_save"),
     path("settings/providers/clear", providers.clear_key, name="settings_provider_clear"),
+    path("settings/providers/openrouter-models", providers.openrouter_options, name="settings_openrouter_models"),
     path("settings/platform-model", providers.save_platform_model, name="settings_platform_model"),
     path("settings/models", models.models, name="settings_models"),
     path("settings/models/new", models.new_model, name="settings_model_new"),

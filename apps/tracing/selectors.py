@@ -404,12 +404,16 @@ ORIGINS = ("users", "imported", "simulated")
 
 @dataclass(frozen=True)
 class SessionFilters:
-    """What a session list is narrowed to: active at or after `since_ms`, text inside the id, origin, first agent."""
+    """What a session list is narrowed to: active at or after `since_ms`, text inside the id, origin, first agent.
+
+    `found` names sessions that count as found by `search` whatever their id, see `sessions_about`.
+    """
 
     since_ms: int | None = None
     search: str = ""
     origin: str = ""
     agent_id: str = ""
+    found: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -436,7 +440,7 @@ def _sessions(project: Project, filters: SessionFilters) -> Any:
     if filters.since_ms is not None:
         rows = rows.filter(last_ms__gte=filters.since_ms)
     if filters.search:
-        rows = rows.filter(session_id__icontains=filters.search)
+        rows = rows.filter(Q(session_id__icontains=filters.search) | Q(session_id__in=filters.found))
     if filters.agent_id:
         rows = rows.filter(agent_id=filters.agent_id)
     imported = Q()
@@ -467,6 +471,12 @@ def session_figures(project: Project, filters: SessionFilters) -> SessionFigures
     return SessionFigures(**{name: value or 0 for name, value in sums.items()}, cost_usd=cost)
 
 
+def sessions_about(project: Project, text: str, since_ms: int | None = None) -> tuple[str, ...]:
+    """Sessions in which the newest hundred traces that the full-text search finds took place."""
+    page = list_traces(project, TraceFilters(search=text, since_ms=since_ms), limit=PAGE_MAX, preview=1)
+    return tuple(dict.fromkeys(row.session_id for row in page.rows if row.session_id is not None))
+
+
 def first_turns(project: Project, session_ids: Sequence[str], *, preview: int = 2000) -> dict[str, SpanRow]:
     """The first root of each session, with the start of its input; two queries however many sessions."""
     if not session_ids:
@@ -489,15 +499,16 @@ def list_sessions(
     *,
     origin: str = "",
     agent_id: str = "",
+    found: tuple[str, ...] = (),
     count: bool = True,
 ) -> SessionPage:
     """Sessions with production rows, most recently active first, active at or after `since_ms`.
 
-    `search` is looked for inside the session id; `origin` is one of ORIGINS or "" for all. Raises UnknownCursor for
-    text that was no `next_cursor`.
+    `search` is looked for inside the session id, and sessions in `found` match it too; `origin` is one of ORIGINS or
+    "" for all. Raises UnknownCursor for text that was no `next_cursor`.
     """
     settle()
-    rows = _sessions(project, SessionFilters(since_ms, search, origin, agent_id))
+    rows = _sessions(project, SessionFilters(since_ms, search, origin, agent_id, found))
     total = rows.count() if count else 0
     if cursor is not None:
         last_ms, pk = _session_cursor(cursor)

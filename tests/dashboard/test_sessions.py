@@ -69,6 +69,15 @@ def test_paging_reaches_every_session_once(client, project):
     assert client.get("/sessions", {"cursor": "nonsense"}).status_code == 302
 
 
+def test_search_finds_ids_and_what_was_said(client, project):
+    conversation(project)
+    store(project, session_id="other-9", input="Something about umbrellas")
+    assert [row.row.session_id for row in client.get("/sessions?q=CHAT").context["rows"]] == ["chat-1"]
+    assert [row.row.session_id for row in client.get("/sessions?q=umbrellas").context["rows"]] == ["other-9"]
+    assert client.get("/sessions?q=umbrellas").context["figures"].sessions == 1
+    assert client.get("/sessions", {"q": '"(*%'}).status_code == 200
+
+
 def test_empty_states_say_what_to_do(client, project):
     assert "No sessions yet" in client.get("/sessions").content.decode()
     conversation(project)

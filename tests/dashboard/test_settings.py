@@ -135,6 +135,36 @@ def test_the_platform_model_is_changed(client, project):
     assert client.post("/settings/platform-model", {"model": " "}).status_code == 400
 
 
+def test_the_picker_offers_openrouters_models_only_with_its_key(client, project, httpserver, monkeypatch):
+    from apps.llm.services import openrouter
+
+    openrouter.forget()
+    monkeypatch.setattr(openrouter, "BASE_URL", httpserver.url_for("/api/v1"))
+    answer = {"data": [{"id": "z/last"}, {"id": "anthropic/claude-sonnet-4.5"}, {"id": 7}, "x"]}
+    key = "sk-or-0123456789abcdef"
+    httpserver.expect_request("/api/v1/models", headers={"Authorization": f"Bearer {key}"}).respond_with_json(answer)
+    options = "/settings/providers/openrouter-models"
+    assert client.get(options).content.decode().strip() == ""
+    assert options not in client.get("/settings/providers").content.decode()
+    client.post("/settings/providers/save", {"provider": "openrouter", "key": key})
+    assert options in client.get("/settings/providers").content.decode()
+    html = client.get(options).content.decode()
+    assert html.index("anthropic/claude-sonnet-4.5") < html.index("z/last")
+    client.get(options)
+    assert len(httpserver.log) == 1
+    openrouter.forget()
+
+
+def test_an_openrouter_that_is_down_leaves_the_picker_without_it(client, project, monkeypatch):
+    from apps.llm.services import openrouter
+
+    openrouter.forget()
+    monkeypatch.setattr(openrouter, "BASE_URL", "http://127.0.0.1:9/api/v1")
+    client.post("/settings/providers/save", {"provider": "openrouter", "key": "sk-or-0123456789abcdef"})
+    assert client.get("/settings/providers/openrouter-models").status_code == 200
+    openrouter.forget()
+
+
 # --- Models and prices
 
 MODEL = {

@@ -57,7 +57,12 @@ def overview(request: DashboardRequest) -> HttpResponse:
     return render(
         request,
         f"dashboard/overview/{part}.html",
-        {"page": page, "windows": list(NAMED), "demo": progress if loading else None},
+        {
+            "page": page,
+            "windows": list(NAMED),
+            "demo": progress if loading else None,
+            "is_demo": progress.project_id == request.project.uid and not request.project.is_default,
+        },
     )
 
 

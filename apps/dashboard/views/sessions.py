@@ -52,7 +52,8 @@ def sessions(request: DashboardRequest) -> HttpResponse:
     origin = request.GET.get("origin", "")
     origin = origin if origin in tracing.ORIGINS else ""
     agent_id = request.GET.get("agent", "").strip()[:40]
-    filters = tracing.SessionFilters(since_ms, search, origin, agent_id)
+    found = tracing.sessions_about(request.project, search, since_ms) if search else ()
+    filters = tracing.SessionFilters(since_ms, search, origin, agent_id, found)
     try:
         page = tracing.list_sessions(
             request.project,
@@ -61,6 +62,8 @@ def sessions(request: DashboardRequest) -> HttpResponse:
             search=search,
             origin=origin,
             agent_id=agent_id,
+            found=found,
+            count=False,
         )
     except tracing.UnknownCursor:
         return redirect("dashboard:sessions")

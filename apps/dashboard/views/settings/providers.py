@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.dashboard.current import DashboardRequest
 from apps.dashboard.forms.settings import PROVIDER_NAMES, PlatformModelForm, ProviderKeyForm
 from apps.llm.selectors import catalog_rows
+from apps.llm.services import openrouter
 from apps.llm.services.platform_model import platform_model, set_platform_model
 from apps.llm.services.provider_keys import PROVIDERS, key_source, masked_keys, save_provider_keys
 
@@ -55,6 +56,7 @@ def _page(
     context: dict[str, Any] = {
         "providers": rows,
         "models": catalog_rows(),
+        "with_openrouter": states["openrouter"]["configured"],
         "model_form": model_form or PlatformModelForm(initial={"model": platform_model()}),
     }
     return render(request, "dashboard/settings/providers.html", context, status=status)
@@ -74,6 +76,7 @@ def save_key(request: DashboardRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, key_form=form, status=400)
     save_provider_keys(keys={slug: form.cleaned_data["key"]}, project=request.project, request=request)
+    openrouter.forget()
     messages.success(request, _("Key of %(provider)s saved.") % {"provider": PROVIDER_NAMES[slug]})
     return redirect("dashboard:settings_providers")
 
@@ -86,6 +89,12 @@ def clear_key(request: DashboardRequest) -> HttpResponse:
         save_provider_keys(keys={slug: None}, project=request.project, request=request)
         messages.success(request, _("Saved key of %(provider)s removed.") % {"provider": PROVIDER_NAMES[slug]})
     return redirect("dashboard:settings_providers")
+
+
+@require_safe
+def openrouter_options(request: DashboardRequest) -> HttpResponse:
+    """OpenRouter's models as options of the picker; asked for after the page has loaded, so that it never waits."""
+    return render(request, "dashboard/settings/_openrouter.html", {"models": openrouter.openrouter_models()})
 
 
 @require_http_methods(["POST"])

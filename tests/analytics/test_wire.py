@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from apps.core.times import now_ms
+from apps.core.times import now_ms, parse_iso_ms
 from apps.core.windows import DAY
+from apps.projects.services.projects import create_project
+from apps.tracing.ingest.pipeline import store_spans
+from apps.tracing.ingest.records import SpanIn
 from apps.tracing.models import Agent, OperationalEvent, Traffic
 from tests.analytics.rollups import add, add_tool
 
@@ -213,3 +218,47 @@ def test_scorer_activity_is_empty_until_scorers_exist(get):
 
 def test_evaluations_of_an_unknown_trace(get):
     assert get("traces/nope/evaluations", 404) == {"error": "Trace not found"}
+
+
+def test_p95_of_twenty_roots_is_the_twentieth(get, project):
+    latencies = [float(value) for value in range(10, 210, 10)]
+    store_spans(project, [SpanIn(name="a", output=b'"x"', latency_ms=value) for value in reversed(latencies)])
+    # sorted[min(n - 1, floor(0.95 n))] with n = 20
+    assert get("kpis")["p95LatencyMs"] == latencies[19]
+    store_spans(project, [SpanIn(name="a", output=b'"x"', latency_ms=5.0)])
+    assert get("kpis")["p95LatencyMs"] == latencies[18]
+
+
+def test_evaluations_of_a_trace_are_empty_until_scorers_exist(get, project):
+    stored, child = store_spans(
+        project,
+        [
+            SpanIn(name="a", span_id="r", output=b'"x"'),
+            SpanIn(name="b", span_id="c", parent_span_id="r"),
+        ],
+    )
+    assert get(f"traces/{stored.id}/evaluations") == {"evaluations": []}
+    assert get(f"traces/{child.id}/evaluations", 404) == {"error": "Trace not found"}
+
+
+def test_another_projects_numbers_stay_its_own(get, client, project):
+    other, key = create_project(name="Other")
+    stored = store_spans(other, [SpanIn(name="a", model="m", output=b'"x"', error="boom", latency_ms=3)])[0]
+    assert get("kpis")["totalRuns"] == 0
+    assert get("top-failing")["patterns"] == []
+    assert get("model-comparison")["models"] == []
+    assert get("metrics")["facets"]["models"] == []
+    get(f"traces/{stored.id}/evaluations", 404)
+    theirs = client.get("/api/v1/monitor/kpis", headers={"x-api-key": key}).json()
+    assert (theirs["totalRuns"], theirs["failureRate"]) == (1, 1.0)
+
+
+def test_metrics_has_exactly_these_keys(get, project):
+    store_spans(project, [SpanIn(name="a", output=b'"x"')])
+    answer = get("metrics")
+    assert set(answer) == {"window", "bucketMs", "buckets", "totals", "frameworks", "facets"}
+    shared = {"spansByKind", "latency", "inputTokens", "outputTokens", "costUsd", "toolCalls", "toolFailures"}
+    assert {frozenset(bucket) for bucket in answer["buckets"]} == {frozenset(shared | {"ts", "label", "byFramework"})}
+    assert set(answer["totals"]) == shared | {"traces", "spans"}
+    starts = [parse_iso_ms(bucket["ts"]) for bucket in answer["buckets"]]
+    assert {later - earlier for earlier, later in pairwise(starts)} == {answer["bucketMs"]}

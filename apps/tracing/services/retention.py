@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection, transaction
 from apps.core.ids import time_prefix
 from apps.core.times import now_ms
 from apps.projects.models import MonitoringDefaults, Project
-from apps.tracing.models import Grain, Rollup, ToolRollup
+from apps.tracing.models import Grain, ModelRollup, Rollup, ToolRollup
 from apps.tracing.rollups.contributions import Batch
 from apps.tracing.rollups.fold import FIVE_MINUTES_KEPT_DAYS, settle
 from apps.tracing.store import partitions
@@ -77,7 +77,7 @@ def _old_roots(project_id: int, bound: str) -> list[str]:
 def forget_fine_rollups() -> None:
     """Drop five-minute aggregates that no window reads any more."""
     oldest = now_ms() // 1000 - (FIVE_MINUTES_KEPT_DAYS + 1) * 86_400
-    for model in (Rollup, ToolRollup):
+    for model in (Rollup, ToolRollup, ModelRollup):
         model.objects.filter(grain=Grain.FIVE_MINUTES, bucket__lt=oldest).delete()
 
 

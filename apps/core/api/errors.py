@@ -6,12 +6,14 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import DataError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 
 logger = logging.getLogger(__name__)
+
+DATABASE_UNAVAILABLE = "The database is unavailable, try again"
 
 
 class APIError(exceptions.APIException):
@@ -77,5 +79,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         if request is not None and "\x00" in request.path:
             return Response({"error": "Not found"}, status=status.HTTP_404_NOT_FOUND)
         return Response({"error": "The request holds a value that cannot be stored"}, status=400)
+    if isinstance(error, OperationalError | InterfaceError):
+        # Away, restarting, locked for too long, or its disk is full: the client may ask again.
+        logger.error("the database is unavailable: %s", error)
+        return Response({"error": DATABASE_UNAVAILABLE}, status=503, headers={"Retry-After": "2"})
     logger.error("unhandled error in %s", _view_of(context), exc_info=error)
     return Response({"error": "Internal server error"}, status=500)

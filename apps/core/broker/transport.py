@@ -112,7 +112,11 @@ class Channel(virtual.Channel):
 
     def _restore(self, message: Any) -> None:
         """At shutdown: others may have it at once, and it did not count as a try."""
-        release([message.delivery_tag])
+        try:
+            release([message.delivery_tag])
+        except (OperationalError, InterfaceError) as error:
+            # The row is there all the same; its lease ends by itself. (Kombu would write it to a file in /tmp.)
+            logger.info("a message will be delivered again when its lease ends: %s", error)
 
     def _size(self, queue: str) -> int:
         return BrokerMessage.objects.filter(queue=queue, leased_until_ms__lte=now_ms()).count()
@@ -140,6 +144,12 @@ class Transport(virtual.Transport):
     implements = base.Transport.implements.extend(
         asynchronous=False, exchange_type=frozenset(["direct"]), heartbeats=False
     )
+
+    def establish_connection(self) -> Any:
+        """Ask the database, so that Celery waits with growing pauses for one that is away."""
+        with _fresh_after_failure(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        return super().establish_connection()
 
     def drain_events(self, connection: Any, timeout: Any = None, **kwargs: Any) -> Any:
         """Return to the caller every half second, so that a worker notices a stop signal soon."""

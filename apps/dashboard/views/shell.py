@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from typing import cast
 
 from django.conf import settings
 from django.contrib import messages
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from apps.core.api.errors import DATABASE_UNAVAILABLE
 from apps.dashboard.current import DISCONNECTED, DashboardRequest, project_of_browser, remember
 from apps.dashboard.middleware import back_to, without_project
 from apps.dashboard.search import find
@@ -110,10 +113,17 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: the page depends on nothing that may just have failed."""
+    """500, or 503 while the database is away: the page depends on nothing that may just have failed."""
+    away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
+    status, text = (503, DATABASE_UNAVAILABLE) if away else (500, "Internal server error")
+    response: HttpResponse
     if request.path.startswith("/api/"):
-        return JsonResponse({"error": "Internal server error"}, status=500)
-    return render(request, "500.html", status=500)
+        response = JsonResponse({"error": text}, status=status)
+    else:
+        response = render(request, "500.html", status=status)
+    if away:
+        response.headers["Retry-After"] = "2"
+    return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

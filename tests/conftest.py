@@ -27,3 +27,12 @@ def project(db):
     project, key = ensure_default_project()
     project.key = key
     return project
+
+
+@pytest.fixture
+def fake_provider():
+    """A model provider on loopback that answers what the test scripts; see tests/support/providers.py."""
+    from tests.support.providers import running_provider
+
+    with running_provider() as provider:
+        yield provider

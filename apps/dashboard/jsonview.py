@@ -64,25 +64,31 @@ class _Writer:
         if left:
             self.out.append(f'<span class="c"> … {escape(readable_size(left))} {escape(_("more"))}</span>')
 
-    def value(self, value: Any, depth: int) -> None:
+    def value(self, value: Any, depth: int, *, more: bool = False) -> None:
+        """One value; `more` says that a comma follows it."""
         self.nodes += 1
+        if isinstance(value, dict | list):
+            self.container(value, depth, more)
+            return
         if value is None or value is True or value is False:
             self.out.append(f'<span class="a">{json.dumps(value)}</span>')
         elif isinstance(value, str):
             self.string(value)
-        elif isinstance(value, dict | list):
-            self.container(value, depth)
         else:
             self.out.append(f'<span class="n">{escape(json.dumps(value))}</span>')
+        if more:
+            self.out.append(",")
 
-    def container(self, value: dict[str, Any] | list[Any], depth: int) -> None:
+    def container(self, value: dict[str, Any] | list[Any], depth: int, more: bool) -> None:
         is_list = isinstance(value, list)
         left, right = ("[", "]") if is_list else ("{", "}")
         if not value:
-            self.out.append(left + right)
+            self.out.append(left + right + ("," if more else ""))
             return
         if depth >= MAX_DEPTH:
-            self.out.append(f'{left}<span class="c"> … {escape(_("nested deeper"))} </span>{right}')
+            self.out.append(
+                f'{left}<span class="c"> … {escape(_("nested deeper"))} </span>{right}{"," if more else ""}'
+            )
             return
         fold = depth > 0 and (len(value) > 3 or depth >= _OPEN_DEPTH)
         if fold:
@@ -92,7 +98,10 @@ class _Writer:
                 else ngettext("%(n)d key", "%(n)d keys", len(value))
             ) % {"n": len(value)}
             is_open = " open" if depth < _OPEN_DEPTH and len(value) <= 30 else ""
-            self.out.append(f'<details{is_open}><summary>{left}<span class="c"> {escape(words)} </span></summary>')
+            shut = f'<span class="shut">{right}{"," if more else ""}</span>'
+            self.out.append(
+                f'<details{is_open}><summary>{left}<span class="c"> {escape(words)} </span>{shut}</summary>'
+            )
         else:
             self.out.append(left)
         pad = "  " * (depth + 1)
@@ -107,10 +116,8 @@ class _Writer:
                 shown, dropped = cut(str(key), 200)
                 name = json.dumps(shown + ("…" if dropped else ""), ensure_ascii=False)
                 self.out.append(f'<span class="k">{escape(name)}</span>: ')
-            self.value(item, depth + 1)
-            if index < len(value) - 1:
-                self.out.append(",")
-        self.out.append(f"\n{'  ' * depth}{right}")
+            self.value(item, depth + 1, more=index < len(value) - 1)
+        self.out.append(f"\n{'  ' * depth}{right}{',' if more else ''}")
         if fold:
             self.out.append("</details>")
 

@@ -65,3 +65,14 @@ def test_inlined_media_are_described_not_sent() -> None:
 
 def test_text_that_is_no_json_is_shown_as_text() -> None:
     assert jsonview.render("not <json>") == "not &lt;json&gt;"
+
+
+def test_the_text_of_shown_json_is_the_json() -> None:
+    import json
+    import re
+    from html import unescape
+
+    value = {"a": [1, 2.5, None, True, 'x, "y"'], "b": {"c": {}, "d": [], "e": {"f": {"g": [[1]]}}}, "h": "ü"}
+    shown = jsonview.render(json.dumps(value))
+    plain = re.sub(r"<span class=\"c\">.*?</span>|<span class=\"shut\">.*?</span>|<[^>]+>", "", shown)
+    assert json.loads(unescape(plain)) == value

@@ -70,3 +70,8 @@ def id_ms(value: str) -> int:
     if number < 0:
         raise ValueError("not an id")
     return number
+
+
+def is_id(value: str) -> bool:
+    """Whether the text can be one of our ids at all; anything else need not, and on Postgres must not, be looked up."""
+    return len(value) == LENGTH and all(char in _VALUE for char in value)

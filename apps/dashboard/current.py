@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpRequest, HttpResponse
 
+from apps.core.ids import is_id
 from apps.projects.models import Project
 from apps.projects.services.projects import ensure_default_project
 
@@ -34,7 +35,7 @@ def project_of_browser(request: HttpRequest) -> Project | None:
         return None
     projects = Project.objects.filter(deleting=False).select_related("organization")
     if uid:
-        project = projects.filter(uid=uid).first()
+        project = projects.filter(uid=uid).first() if is_id(uid) else None
         if project is not None:
             return project
     return projects.filter(is_default=True).first() or ensure_default_project()[0]

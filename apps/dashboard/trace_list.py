@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.core.ids import LENGTH
+from apps.core.ids import LENGTH, is_id
 from apps.core.times import now_ms
 from apps.dashboard import texts
 from apps.dashboard.formats import count, duration
@@ -51,6 +51,11 @@ class Applied:
     url: str
 
 
+def _clean(text: str) -> str:
+    # Postgres cannot take the NUL character in a parameter.
+    return text.replace("\x00", "").strip()
+
+
 def _integer(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None
 
@@ -63,7 +68,7 @@ class TraceQuery:
     now: int = field(default_factory=now_ms)
 
     def _one(self, name: str, limit: int = 300) -> str:
-        return self.params.get(name, "").strip()[:limit]
+        return _clean(self.params.get(name, ""))[:limit]
 
     @cached_property
     def search(self) -> str:
@@ -80,7 +85,7 @@ class TraceQuery:
     def frameworks(self) -> tuple[str, ...]:
         """Chosen labels; `other` stands for unlabelled traces."""
         return tuple(
-            dict.fromkeys(label.strip().lower()[:64] for label in self.params.getlist("framework") if label.strip())
+            dict.fromkeys(_clean(label).lower()[:64] for label in self.params.getlist("framework") if label.strip())
         )
 
     @cached_property
@@ -134,7 +139,7 @@ class TraceQuery:
     def cursor(self) -> str | None:
         """The row before the first one shown; None on the first page."""
         value = self._one("cursor", 64)
-        return value if len(value) == LENGTH else None
+        return value if is_id(value) else None
 
     @property
     def offset(self) -> int:

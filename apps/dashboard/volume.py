@@ -63,7 +63,7 @@ def volume(project: Project, filters: TraceFilters) -> Volume | None:
     """
     if filters.search or filters.tool:
         return None
-    until = filters.until_ms or now_ms()
+    until = min(filters.until_ms or now_ms(), now_ms() + 86_400_000)
     since = filters.since_ms if filters.since_ms is not None else until - _DEFAULT_MS
     if until <= since:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from apps.core.ids import LENGTH, MAX_MS, time_prefix
+from apps.core.ids import LENGTH, MAX_MS, is_id, time_prefix
 from apps.projects.models import Project
 from apps.tracing import search
 from apps.tracing.models import Agent, Grain, Rollup, Session, Status, ToolRollup, Traffic
@@ -123,7 +123,7 @@ def list_traces(
     """
     filters = filters or TraceFilters()
     limit = min(max(limit, 1), PAGE_MAX)
-    if cursor is not None and not (len(cursor) == LENGTH and reads.is_root_of(project.pk, cursor)):
+    if cursor is not None and not (is_id(cursor) and reads.is_root_of(project.pk, cursor)):
         raise UnknownCursor(cursor)
     settle()
     select = reads.LISTED if preview is None else reads.columns(preview=preview)
@@ -338,7 +338,7 @@ def conditions(filters: TraceFilters) -> tuple[str, list[Any]]:
 
 def get_span(project: Project, span_id: str) -> SpanRow | None:
     """One row of the project by its id, root or child, with its payloads; None when there is none."""
-    return reads.one(project.pk, span_id) if len(span_id) == LENGTH else None
+    return reads.one(project.pk, span_id) if is_id(span_id) else None
 
 
 def trace_tree(project: Project, root_id: str, payloads: bool = True) -> list[SpanRow]:

@@ -197,3 +197,32 @@ def test_exports_hold_the_filtered_rows(client, store):
     data = json.loads(b"".join(answer.streaming_content))
     assert [(row["name"], row["latencyMs"], row["framework"]) for row in data] == [("one", 12.5, "crewai")]
     assert client.get("/traces/export.xls").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "q=%00",
+        "q=%22%27%28%29%3A*%5E-",
+        "agent=%00&model=%00&tool=%00&framework=%00",
+        "cursor=%00aaaaaaaaaaaaaaaaaaaa",
+        "since=0&until=999999999999999",
+        "since=999999999999999",
+        "since=5&until=1",
+        "at=99999999999999999999",
+        "q=" + "x" * 5000,
+        "framework=" + "a" * 5000,
+    ],
+)
+def test_no_address_breaks_the_page(client, tree, query):
+    assert client.get(f"/traces?{query}").status_code == 200
+
+
+def test_an_address_that_is_no_id_is_not_found(client, tree):
+    for part in ("%00" + "a" * 20, "a" * 20 + "ü", "x" * 21):
+        assert client.get(f"/traces/{part}").status_code == 404
+        assert client.get(f"/traces/{tree[0]}/spans/{part}").status_code == 404
+        assert client.get(f"/traces/{tree[0]}?span={part}&top={part}&kind={part}").status_code == 200
+    assert client.get("/palette?q=%00%27").status_code == 200
+    client.cookies["agentx_project"] = "%00"
+    assert client.get("/traces").status_code == 200

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.core.api.errors import DATABASE_UNAVAILABLE
+from apps.core.ids import is_id
 from apps.dashboard.current import DISCONNECTED, DashboardRequest, project_of_browser, remember
 from apps.dashboard.middleware import back_to, without_project
 from apps.dashboard.search import find
@@ -71,7 +72,8 @@ def disconnect(request: HttpRequest) -> HttpResponse:
 @require_POST
 def switch_project(request: HttpRequest) -> HttpResponse:
     """Move this browser to another project and open its first page: the old one's ids mean nothing there."""
-    project = Project.objects.filter(uid=request.POST.get("project", ""), deleting=False).first()
+    uid = request.POST.get("project", "")
+    project = Project.objects.filter(uid=uid, deleting=False).first() if is_id(uid) else None
     response = redirect(_home())
     if project is None:
         messages.error(request, _("This project is gone. Choose another one."))
@@ -99,7 +101,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 @require_safe
 def palette(request: HttpRequest) -> HttpResponse:
     """Results of the command palette that need the database, as HTML options for its list."""
-    text = request.GET.get("q", "").strip()[:200]
+    text = request.GET.get("q", "").replace("\x00", "").strip()[:200]
     project = cast(DashboardRequest, request).project
     return render(request, "dashboard/shell/palette_results.html", {"results": find(project, text) if text else []})
 

@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, S
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from apps.core.ids import LENGTH
+from apps.core.ids import is_id
 from apps.dashboard import trace_export, trace_list
 from apps.dashboard.current import DashboardRequest
 from apps.dashboard.trace_list import SOURCES, STATUSES, WINDOWS, TraceQuery
@@ -52,7 +52,7 @@ def new_count(request: DashboardRequest) -> JsonResponse:
     """How many traces match the list's filters and are newer than the row `after`: `{"count": 12}`, at most 500."""
     query = TraceQuery(request.GET)
     after = request.GET.get("after", "")
-    if after and len(after) != LENGTH:
+    if after and not is_id(after):
         return JsonResponse({"count": 0})
     return JsonResponse({"count": browse.count_newer(request.project, query.filters, after)})
 

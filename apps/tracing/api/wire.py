@@ -14,7 +14,7 @@ import msgspec
 from django.http import HttpResponse
 from msgspec import UNSET, Raw, UnsetType, field
 
-from apps.core.times import datetime_to_iso, to_iso
+from apps.core.times import datetime_to_iso, now_ms, to_iso
 from apps.llm import pricing
 from apps.projects.models import Project
 from apps.tracing.models import Agent, AgentProfile, Traffic
@@ -154,7 +154,8 @@ def full_span(project: Project, row: SpanRow) -> FullSpan:
 
 
 def estimated_cost(project: Project, row: SpanRow) -> float | None:
-    """USD of the row's recorded counts: the stored cost, else by a price the catalog has got since (TRC-122).
+    """USD of the row's recorded counts: the stored cost, else by a price the catalog has got since (TRC-122): the one
+    of the row's own time, or else the present one.
 
     None without counts or without a price.
     """
@@ -162,7 +163,9 @@ def estimated_cost(project: Project, row: SpanRow) -> float | None:
         return row.cost_usd
     if row.input_tokens is None and row.output_tokens is None:
         return None
-    price = pricing.price_of(row.model, row.created_ms, project.organization_id)
+    price = pricing.price_of(row.model, row.created_ms, project.organization_id) or pricing.price_of(
+        row.model, now_ms(), project.organization_id
+    )
     if price is None:
         return None
     return pricing.cost(

@@ -47,8 +47,8 @@ def test_minimal_detail(api, span):
 
 
 def test_a_price_that_came_later_costs_the_row_on_reading(api, span, project):
-    """A row stored without a price has a cost once its model has one."""
-    from datetime import UTC, datetime
+    """A row stored without a price has a cost once its model has one, though the price holds from later on."""
+    from django.utils import timezone
 
     from apps.llm import pricing
     from apps.llm.models import CatalogModel, ModelPrice
@@ -57,9 +57,7 @@ def test_a_price_that_came_later_costs_the_row_on_reading(api, span, project):
     path = f"/ingest/traces/{row.pk}"
     assert api.get(path).json()["estimatedCostUSD"] is None
     model = CatalogModel.objects.create(model_id="house-model", provider="custom", label="House")
-    ModelPrice.objects.create(
-        model=model, valid_from=datetime(2020, 1, 1, tzinfo=UTC), input_per_m=3.0, output_per_m=5.0
-    )
+    ModelPrice.objects.create(model=model, valid_from=timezone.now(), input_per_m=3.0, output_per_m=5.0)
     pricing.forget()
     assert api.get(path).json()["estimatedCostUSD"] == 3.0
     pricing.forget()

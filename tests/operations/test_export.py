@@ -207,3 +207,19 @@ def test_rows_of_other_tables_have_their_columns_in_camel_case(api, project):
     assert rows_of(api, "datasets", since="2999-01-01") == []
     [defaults] = rows_of(api, "monitoring-defaults")
     assert defaults["projectId"] == project.uid
+
+
+def test_only_a_few_exports_run_at_once(api, span, monkeypatch):
+    """One more is refused after a wait; a stream that is closed half-way gives its place back."""
+    from apps.operations.api import views
+
+    monkeypatch.setattr(views, "WAIT_SECONDS", 0.05)
+    span("t")
+    held = [api.get("/export/traces") for _ in range(views.EXPORTS_AT_ONCE)]
+    response = api.get("/export/traces")
+    assert (response.status_code, response["retry-after"]) == (429, "10")
+    assert "error" in response.json()
+    for item in held:
+        for close in item._resource_closers:  # response.close() would end the test's own database connection
+            close()
+    assert len(rows_of(api, "traces")) == 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
+import threading
 from collections.abc import Iterator
 
 import msgspec
@@ -23,10 +23,12 @@ from apps.projects.models import Project
 from apps.projects.services import audit
 from apps.tracing.api.serializers import ErrorSerializer
 
-logger = logging.getLogger(__name__)
-
 # Rows are joined into pieces of about this size, so that a row is not a write of its own.
 PIECE_BYTES = 64 * 1024
+# Exports that run at the same time in one process, and how long another one waits for its turn.
+EXPORTS_AT_ONCE = 3
+WAIT_SECONDS = 10.0
+_slots = threading.BoundedSemaphore(EXPORTS_AT_ONCE)
 
 _MANIFEST = inline_serializer(
     "ExportManifest",
@@ -88,6 +90,31 @@ def ndjson(entity: exports.Entity, project: Project, since_ms: int | None) -> It
         yield bytes(piece)
 
 
+class Stream:
+    """The pieces of one export. It holds one of the few slots until it is read to its end or closed, so that slow
+    readers cannot take every thread of the server."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._open = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._pieces)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the slot back; called by the server also when the client has gone."""
+        if self._open:
+            self._open = False
+            _slots.release()
+
+
 class EntityView(APIView):
     """`GET /export/{entity}`: the rows, one JSON object a line."""
 
@@ -102,6 +129,7 @@ class EntityView(APIView):
             400: ErrorSerializer,
             401: ErrorSerializer,
             404: ErrorSerializer,
+            429: ErrorSerializer,
         },
     )
     def get(self, request: Request, entity: str) -> StreamingHttpResponse:
@@ -118,4 +146,6 @@ class EntityView(APIView):
             target_type="export",
             target_id=found.name,
         )
-        return StreamingHttpResponse(ndjson(found, project, since_ms), content_type="application/x-ndjson")
+        if not _slots.acquire(timeout=WAIT_SECONDS):
+            raise APIError("Too many exports are running - retry later.", 429, {"Retry-After": "10"})
+        return StreamingHttpResponse(Stream(ndjson(found, project, since_ms)), content_type="application/x-ndjson")

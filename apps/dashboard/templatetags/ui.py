@@ -225,12 +225,6 @@ def json_view(text: str | None) -> SafeString:
 
 
 @register.filter
-def is_text(payload: str | None) -> bool:
-    """Whether a payload's JSON is a string, which reads as prose."""
-    return bool(payload) and str(payload).startswith('"')
-
-
-@register.filter
 def absolute(value: Any) -> Any:
     """The number without its sign."""
     return abs(value)

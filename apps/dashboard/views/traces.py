@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from apps.core.ids import is_id
 from apps.dashboard import trace_export, trace_list
 from apps.dashboard.current import DashboardRequest
+from apps.dashboard.trace_detail import Payload
 from apps.dashboard.trace_list import SOURCES, STATUSES, WINDOWS, TraceQuery
 from apps.dashboard.volume import volume
 from apps.projects.services.keys import primary_key_of
@@ -63,7 +65,13 @@ def peek(request: DashboardRequest, trace_id: str) -> HttpResponse:
     row = selectors.get_span(request.project, trace_id)
     if row is None:
         raise Http404
-    return render(request, "dashboard/traces/peek.html", {"row": row, "tools": tool_quality(row)})
+    context = {
+        "row": row,
+        "tools": tool_quality(row),
+        "input": Payload("input", _("Input"), row.input, row.kind),
+        "output": Payload("output", _("Output"), row.output, row.kind),
+    }
+    return render(request, "dashboard/traces/peek.html", context)
 
 
 @require_safe

@@ -447,6 +447,12 @@ enable_mlflow_export(
     ),
 )
 
+
+def steps_of(guide: Guide, *, grpc_port: int) -> list[Step]:
+    """The guide's steps that hold on this server: none for gRPC while its receiver is off."""
+    return [step for step in guide.steps if grpc_port or "{grpc_port}" not in step.code]
+
+
 BY_SLUG = {guide.slug: guide for guide in GUIDES}
 MASKED_KEY = "agtx_local_…"
 

@@ -24,6 +24,13 @@ def test_the_public_url_wins(client, project, settings):
     assert "https://agentx.example/api/v1" in client.get("/guides").content.decode()
 
 
+def test_grpc_is_offered_only_while_its_receiver_is_on(client, project, settings):
+    settings.OTLP_GRPC_PORT = 4317
+    assert "http://testserver:4317" in client.get("/guides/opentelemetry").content.decode()
+    settings.OTLP_GRPC_PORT = 0
+    assert "PROTOCOL=grpc" not in client.get("/guides/opentelemetry").content.decode()
+
+
 def test_an_unknown_guide_is_not_found(client, project):
     assert client.get("/guides/cobol").status_code == 404
 

@@ -19,8 +19,10 @@ def guide(request: DashboardRequest, slug: str = "python") -> HttpResponse:
     if chosen is None:
         raise Http404
     base_url = Shell(request).base_url
+    port = settings.OTLP_GRPC_PORT
     steps = [
-        (step, guides.fill(step.code, base_url=base_url, grpc_port=settings.OTLP_GRPC_PORT)) for step in chosen.steps
+        (step, guides.fill(step.code, base_url=base_url, grpc_port=port))
+        for step in guides.steps_of(chosen, grpc_port=port)
     ]
     return render(
         request,

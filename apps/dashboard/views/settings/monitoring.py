@@ -21,7 +21,7 @@ def monitoring(request: DashboardRequest) -> HttpResponse:
         request.POST or None,
         initial={
             "topics_enabled": row.topics_enabled,
-            "topics_percent": round(row.topics_sample_rate * 100, 4),
+            "topics_percent": f"{row.topics_sample_rate * 100:.6g}",
             "retention_days": max(0, row.retention_days),
         },
     )

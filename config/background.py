@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import io
 import logging
 import threading
 
@@ -67,7 +68,10 @@ def _load_demo() -> None:
     from django.db import DatabaseError, connections
 
     try:
-        call_command("load_demo")
+        # The server's stdout holds JSON lines only; what the command says is logged.
+        said = io.StringIO()
+        call_command("load_demo", stdout=said)
+        logger.info(said.getvalue().strip() or "the demo project is loaded")
     except (CommandError, DatabaseError, OSError, ValueError):
         logger.exception("the demo project could not be loaded")
     finally:

@@ -185,3 +185,18 @@ def test_a_second_home_on_the_same_postgres_reads_what_the_first_stored(tmp_path
         # A container without a volume comes back with an empty home.
         with running_server(home=tmp_path / "two", db_url=url) as second:
             assert second.key == key
+
+
+def test_the_demo_is_loaded_while_the_server_runs_and_keeps_to_json_lines():
+    with running_server(arguments=["--demo"]) as server:
+        deadline = time.monotonic() + 120
+        names: set[str] = set()
+        while "Demo project" not in server.output and time.monotonic() < deadline:
+            time.sleep(0.2)
+        names = {
+            project["name"]
+            for project in json.loads(get(f"{server.api_url}/projects", **{"x-api-key": server.key})[1])["projects"]
+        }
+        assert len(names) == 2
+        assert server.stop() == 0
+        assert len([line for line in server.lines if not line.startswith("{")]) == 2

@@ -134,9 +134,14 @@ class TreeRow:
     """A node of a turn's span tree with its bar in percent of the whole."""
 
     node: Node
-    level: int
+    indent: int
     x: str
     width: str
+
+    @property
+    def level(self) -> int:
+        """The level in the tree, from 1."""
+        return self.node.depth + 1
 
 
 @require_safe
@@ -152,6 +157,6 @@ def turn_tree(request: DashboardRequest, trace_id: str) -> HttpResponse:
             break
         x = (node.offset_ms - tree.begin_ms) / tree.extent_ms * 100
         width = max(node.duration_ms / tree.extent_ms * 100, 0.4)
-        shown.append(TreeRow(node, min(node.depth + 1, 8), f"{x:.2f}%", f"{min(width, 100 - x):.2f}%"))
+        shown.append(TreeRow(node, min(node.depth, 12), f"{x:.2f}%", f"{min(width, 100 - x):.2f}%"))
     context = {"rows": shown, "trace_id": trace_id, "more": len(rows) - len(shown)}
     return render(request, "dashboard/sessions/_tree.html", context)

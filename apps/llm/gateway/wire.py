@@ -140,9 +140,8 @@ def _answer(response: ModelResponse, attempts: int) -> RawAnswer:
 
 def _retry_after(error: Exception) -> float | None:
     response = getattr(error.__cause__, "response", None)
-    value = response.headers.get("retry-after") if response is not None else None
-    with contextlib.suppress(TypeError, ValueError):
-        return max(0.0, float(value))
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(response.headers.get("retry-after", ""))) if response is not None else None
     return None
 
 

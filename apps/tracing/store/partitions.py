@@ -84,10 +84,12 @@ def ensure(created: set[int], now_ms: int) -> None:
     if wanted <= _known or not is_partitioned():
         return
     try:
-        _known.update(existing())
-        for day in sorted(wanted - _known):
+        known = set(existing())
+        for day in sorted(wanted - known):
             _create(day)
-            _known.add(day)
+            known.add(day)
+        if not connection.in_atomic_block:  # otherwise it may all be rolled back yet
+            _known.update(known)
     except DatabaseError:
         logger.warning("a daily partition could not be made; its spans go to the default one", exc_info=True)
 

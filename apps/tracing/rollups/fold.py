@@ -237,6 +237,8 @@ def _apply_sessions(sessions: dict[tuple[int, str], SessionDelta]) -> None:
                 delta.agent_id,
                 delta.framework,
             ]
+            if delta.rescan and (scanned := _scan(key)) is not None:
+                state[1:] = scanned
         else:
             stored = known[1 : 1 + len(SESSION_SUMS)]
             sums = [(old or 0) + new for old, new in zip(stored, delta.sums, strict=True)]

@@ -160,8 +160,8 @@ def test_rows_of_a_day_leave_the_default_partition_when_the_day_gets_its_own(pro
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {partitions.name_of(day)}")
     partitions.forget()
-    known = partitions._known
-    known.update({day, now_ms() // DAY, now_ms() // DAY + 1})
+    # As if another process were still making it.
+    partitions._known.update({day, now_ms() // DAY, now_ms() // DAY + 1})
     store_spans(project, [days_ago(20, span_id="x")])
     assert count(f"SELECT count(*) FROM {partitions.DEFAULT}") == 1
     partitions.forget()
@@ -177,8 +177,12 @@ def test_old_partitions_are_dropped_and_taken_back(project, settings):
     settings.PG_PARTITION_RETENTION_DAYS = 5
     store_spans(
         project,
-        [days_ago(9, span_id="a", session_id="s", input=b'"unusual"'), days_ago(9, span_id="b", parent_span_id="a")]
-        + [days_ago(2000, span_id="c"), days_ago(1, span_id="d", session_id="s")],
+        [
+            days_ago(9, span_id="a", session_id="s", input=b'"unusual"'),
+            days_ago(9, span_id="b", parent_span_id="a"),
+            days_ago(2000, span_id="c"),
+            days_ago(1, span_id="d", session_id="s"),
+        ],
     )
     assert apply_retention() == 3
     assert now_ms() // DAY - 9 not in partitions.existing()

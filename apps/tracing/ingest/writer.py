@@ -40,6 +40,8 @@ BUSY_MS = 2000
 RETRY_PAUSE_SECONDS = 0.05
 CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_BYTES = 96 * 1024 * 1024
+QUIET_TICKS = 3
+QUIET_BYTES = 1024 * 1024
 
 OnStored = Callable[[list[Row]], None]
 # Called in the writer thread after each commit with the new rows; must be quick and must not raise.
@@ -375,16 +377,26 @@ class Writer:
     def _checkpoint(self) -> None:
         """Copy the WAL back into the database file from a thread of its own, without ever waiting for readers."""
         path = str(connection.settings_dict["NAME"])
+        quiet, batches = 0, 0
         while not self._stopping.wait(CHECKPOINT_SECONDS):
+            quiet = quiet + 1 if batches == self.counters.batches else 0
+            batches = self.counters.batches
+            size = _size(path + "-wal")
+            # After a few quiet seconds the file goes back to nothing.
+            give_back = quiet >= QUIET_TICKS and size >= QUIET_BYTES
+            if size < CHECKPOINT_BYTES and not give_back:
+                continue
             try:
-                if _size(path + "-wal") >= CHECKPOINT_BYTES:
-                    raw = sqlite3.connect(path, timeout=1, isolation_level=None)
-                    try:
-                        raw.execute("PRAGMA synchronous=NORMAL")
-                        raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                raw = sqlite3.connect(path, timeout=0.02, isolation_level=None)
+                try:
+                    raw.execute("PRAGMA synchronous=NORMAL")
+                    raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                    if give_back:
+                        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                    else:
                         self._rewind_wal = True
-                    finally:
-                        raw.close()
+                finally:
+                    raw.close()
             except sqlite3.Error:
                 logger.warning("the write-ahead log could not be checkpointed", exc_info=True)
 

@@ -140,6 +140,31 @@ def test_the_quota_counts_roots_of_the_day_and_lets_replays_and_children_pass():
         assert answer.status_code == 200 and answer.json()["deduped"] is False
 
 
+@sqlite_only
+def test_the_log_file_stays_bounded_and_shrinks_and_a_hot_backup_opens(tmp_path):
+    with running_server(home=tmp_path, env={"AGENTX_RATE_LIMIT": "off"}) as server:
+        load = Load([server])
+        time.sleep(1.0)
+        source, copy = sqlite3.connect(tmp_path / "agentx.db"), sqlite3.connect(tmp_path / "copy.db")
+        source.backup(copy)
+        source.close()
+        acknowledged = load.stop()
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        copied = {row[0] for row in copy.execute("SELECT span_id FROM tracing_span")}
+        copy.close()
+        assert copied and len(copied) <= len(acknowledged) + 8
+        log = tmp_path / "agentx.db-wal"
+        deadline = time.monotonic() + 20
+        while log.stat().st_size > 1024 * 1024 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert log.stat().st_size <= 1024 * 1024
+        raw = sqlite3.connect(tmp_path / "agentx.db")
+        assert raw.execute("PRAGMA page_size").fetchone() == (16384,)
+        assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        raw.close()
+        assert set(acknowledged) <= set(stored_ids(server)[0])
+
+
 class Load:
     """Senders that post distinct spans until told to stop, and remember which were acknowledged."""
 

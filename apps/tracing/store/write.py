@@ -194,10 +194,10 @@ def _link(store: Backend, project_id: int, new: list[Row], found: Found, contrib
         }
         if unknown:
             expanded |= unknown
+            listed = {child.id for span_id in unknown for child in kids.get(span_id, ())}
             for child in adopt_loaded(store.load_by_parents(project_id, list(unknown))):
-                siblings = kids.setdefault(child.parent_span_id or "", [])
-                if all(child is not known for known in siblings):
-                    siblings.append(child)
+                if child.id not in listed:
+                    kids.setdefault(child.parent_span_id or "", []).append(child)
         reached: list[Row] = []
         for row in frontier:
             if row.span_id is None:

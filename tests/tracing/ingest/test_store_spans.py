@@ -150,3 +150,19 @@ def test_words_of_roots_are_found(project):
         page = list_traces(project, TraceFilters(search=query))
         assert [row.id for row in page.rows] == expected, query
     assert list_traces(project, TraceFilters(search="!!!")).total == 0
+
+
+@pytest.mark.parametrize("root_first", [True, False])
+def test_a_tree_two_thousand_levels_deep_and_five_thousand_wide(project, root_first):
+    deep = [span(f"d{n}", span_id=f"d{n}", parent_span_id=f"d{n - 1}" if n else "r") for n in range(2000)]
+    wide = [span(f"w{n}", span_id=f"w{n}", parent_span_id="d0", input_tokens=1) for n in range(5000)]
+    root = [span("root", span_id="r", session_id="s", input_tokens=9000)]
+    spans = root + deep + wide if root_first else wide + deep[::-1] + root
+    for start in range(0, len(spans), 500):
+        store_spans(project, spans[start : start + 500])
+    root_row = Span.objects.get(span_id="r")
+    assert Span.objects.filter(root_id=root_row.id, session_id="s").count() == 7001
+    assert Span.objects.get(span_id="d0").child_input_tokens == 5000
+    settle()
+    assert Session.objects.get().span_count == 7001
+    assert sum(Rollup.objects.filter(grain=Grain.ALL_TIME).values_list("spans", flat=True)) == 7001

@@ -31,6 +31,7 @@ urlpatterns: list[URLPattern] = [
     path("settings/platform-model", providers.save_platform_model, name="settings_platform_model"),
     path("settings/models", models.models, name="settings_models"),
     path("settings/models/new", models.new_model, name="settings_model_new"),
+    path("settings/models/check", models.check_endpoint, name="settings_model_check"),
     path("settings/models/delete/<path:model_id>", models.remove_model, name="settings_model_delete"),
     path("settings/models/default/<path:model_id>", models.make_default, name="settings_model_default"),
     path("settings/models/edit/<path:model_id>", models.edit_model, name="settings_model"),

@@ -240,6 +240,17 @@ def test_a_models_key_is_never_sent_back(client, project):
     assert bad.status_code == 400 and secret not in bad.content.decode()
 
 
+def test_a_custom_endpoint_is_tried_before_it_is_saved(client, project, httpserver):
+    httpserver.expect_request("/v1/models").respond_with_json({"data": [{"id": "llama-3"}]})
+    form = {"base_url": httpserver.url_for("/v1"), "model_id": "llama-3"}
+    assert "knows this model" in client.post("/settings/models/check", form).content.decode()
+    other = client.post("/settings/models/check", form | {"model_id": "gpt-9"}).content.decode()
+    assert "does not list this model" in other and "llama-3" in other
+    assert "Fill in" in client.post("/settings/models/check", {"base_url": ""}).content.decode()
+    refused = client.post("/settings/models/check", form | {"base_url": "file:///etc/passwd"}).content.decode()
+    assert "must start with http" in refused
+
+
 def test_unpriced_models_lead_to_a_filled_form(client, project):
     store(project, model="llama-3.3-70b", input_tokens=10, output_tokens=5)
     html = client.get("/settings/models").content.decode()

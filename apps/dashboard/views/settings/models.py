@@ -13,11 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.core.api.errors import APIError
 from apps.core.jobs import enqueue
+from apps.core.outbound import OutboundRefused, check_url
 from apps.core.times import now_ms
 from apps.dashboard.current import DashboardRequest
 from apps.dashboard.forms.settings import ModelForm
 from apps.llm.selectors import CatalogRow, catalog_rows
 from apps.llm.services.catalog import ModelFields, Rates, create_model, delete_model, update_model
+from apps.llm.services.connection import ConnectionState, try_connection
 from apps.llm.services.usage import unpriced_models
 
 _DAY_MS = 24 * 3_600_000
@@ -124,6 +126,25 @@ def edit_model(request: DashboardRequest, model_id: str) -> HttpResponse:
         {"form": form, "row": row, "history": row.history[::-1]},
         status=400 if form.is_bound else 200,
     )
+
+
+@require_POST
+def check_endpoint(request: DashboardRequest) -> HttpResponse:
+    """Try a custom endpoint with what stands in the form, before it is saved; answers a banner."""
+    url = request.POST.get("base_url", "").strip()
+    model = (request.POST.get("model_id") or request.POST.get("existing_id") or "").strip()[:200]
+    state: ConnectionState = {"live": False}
+    if not url or not model:
+        state["error"] = _("Fill in the model id and the base URL first.")
+    else:
+        try:
+            check_url(url)
+        except OutboundRefused as error:
+            state["error"] = str(error)
+        else:
+            key = request.POST.get("api_key", "").strip()
+            state = try_connection(base_url=url, model_id=model, api_key=key or None)
+    return render(request, "dashboard/settings/_connection.html", {"state": state})
 
 
 @require_POST

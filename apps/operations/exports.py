@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from apps.core.exports import leave_out, model_entity
 from apps.core.exports import register as export
-from apps.datasets.models import CaseEmbedding, Dataset, DatasetVersion
 from apps.evaluations.models import Analysis, CIRun, GateVerdict, PairwiseComparison, Result, Run
 from apps.llm.models import ModelCall
 from apps.projects.models import ApiKey, MonitoringDefaults, QuotaUsage
@@ -14,8 +13,6 @@ from apps.scorers.models import JudgeScorer, JudgeScorerVersion, ScorerGroup
 def register() -> None:
     """Called once, when Django is ready."""
     export(model_entity("monitoring-defaults", MonitoringDefaults, key="project_id", time_field="project__created_at"))
-    export(model_entity("datasets", Dataset, time_field="updated_at"))
-    export(model_entity("dataset-versions", DatasetVersion, project="dataset__project"))
     export(model_entity("evaluation-settings", JudgeScorer, time_field="updated_at"))
     export(model_entity("evaluation-settings-versions", JudgeScorerVersion, project="scorer__project"))
     export(model_entity("scorer-groups", ScorerGroup, time_field="updated_at"))
@@ -31,4 +28,3 @@ def register() -> None:
     export(model_entity("ci-runs", CIRun, without=("webhook_url",)))
     leave_out(ApiKey, "holds secrets")
     leave_out(QuotaUsage, "counters of the day")
-    leave_out(CaseEmbedding, "computed from the texts again")

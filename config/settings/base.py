@@ -105,7 +105,8 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "AgentX Server API",
     "DESCRIPTION": "Traces, sessions, agents, monitoring, projects and export. Send the project key in `x-api-key`. "
-    "Every route under `/monitor` answers under `/agent-monitoring` as well.",
+    "Every route under `/monitor` answers under `/agent-monitoring` as well, every one under "
+    "`/custom-agent-evaluations` under `/evaluate`.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "PREPROCESSING_HOOKS": ["apps.operations.api.schema.add_doors_and_drop_twins"],

@@ -29,6 +29,7 @@ def test_document_is_valid_and_complete(client, db, tmp_path):
 
     for route in api_routes():
         twin = route.replace("/agent-monitoring/", "/monitor/", 1)
+        twin = twin.replace("/evaluate/", "/custom-agent-evaluations/", 1)
         assert {plain(route), plain(twin)} & documented, route
     assert {"/api/v1/otel/v1/traces", "/api/v1/ingest/traces"} <= set(document["paths"])
     assert document["components"]["securitySchemes"]["projectKey"]["name"] == "x-api-key"

@@ -32,7 +32,7 @@ def span(project):
 
 
 class Api:
-    """GET, POST and PUT of JSON under /api/v1."""
+    """GET, POST, PUT and DELETE of JSON under /api/v1."""
 
     def __init__(self, key: str) -> None:
         self.client = Client(headers={"x-api-key": key})
@@ -42,6 +42,9 @@ class Api:
 
     def post(self, path: str, body: Any) -> Any:
         return self.client.post(f"/api/v1{path}", json.dumps(body), content_type="application/json")
+
+    def delete(self, path: str) -> Any:
+        return self.client.delete(f"/api/v1{path}")
 
     def put(self, path: str, body: Any) -> Any:
         return self.client.put(f"/api/v1{path}", json.dumps(body), content_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -29,4 +30,28 @@ class WireJSONParser(BaseParser):
         try:
             return msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if b"\\ud" in body or b"\\uD" in body:
+                return _with_lone_surrogates(body)
             raise APIError("Request body is not valid JSON", 400) from None
+
+
+def _with_lone_surrogates(body: bytes) -> Any:
+    """A body that the fast decoder refuses for half a surrogate pair, which becomes U+FFFD; 400 for other faults."""
+    try:
+        return _repaired(json.loads(body, parse_constant=_refuse))
+    except (ValueError, RecursionError):
+        raise APIError("Request body is not valid JSON", 400) from None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _repaired(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_repaired(item) for item in value]
+    return value

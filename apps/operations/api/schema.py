@@ -14,6 +14,9 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from apps.operations.api import doors
 
+# Mounts whose routes are documented under another one when they answer there too.
+TWINS = {"agent-monitoring": "monitor", "evaluate": "custom-agent-evaluations"}
+
 Endpoint = tuple[str, str, str, Callable[..., Any]]
 
 
@@ -31,16 +34,18 @@ class ProjectKeyScheme(OpenApiAuthenticationExtension):
 def add_doors_and_drop_twins(endpoints: list[Endpoint]) -> list[Endpoint]:
     """Preprocessing hook: adds the routes that answer before Django, and leaves one of each pair of twins.
 
-    Everything under /agent-monitoring answers under /monitor as well; only one of the two can carry the operation id.
+    Everything under /agent-monitoring answers under /monitor as well, most of /evaluate under
+    /custom-agent-evaluations; only one of the two can carry the operation id.
     """
-    paths = {path for path, *_ in endpoints}
+    known = {(path, method) for path, _, method, _ in endpoints}
 
-    def is_twin(path: str) -> bool:
-        return path.startswith("/api/v1/agent-monitoring/") and (
-            path.replace("/agent-monitoring/", "/monitor/", 1) in paths
+    def is_twin(path: str, method: str) -> bool:
+        return any(
+            path.startswith(f"/api/v1/{twin}/") and (path.replace(f"/{twin}/", f"/{kept}/", 1), method) in known
+            for twin, kept in TWINS.items()
         )
 
-    kept = [item for item in endpoints if not is_twin(item[0])]
+    kept = [item for item in endpoints if not is_twin(item[0], item[2])]
     return kept + [(path, path, method, view) for path, method, view in doors.ENDPOINTS]
 
 

@@ -137,7 +137,7 @@ def test_malformed_entries_keep_their_place(api, make):
 
 def test_null_keys_are_absent(make):
     """A re-imported dataset sends null for every unset key (DATA-012)."""
-    question = {key: None for key in FULL_QUESTION} | {"query": "q", "smokeTest": {"enabled": True, "guidance": None}}
+    question = dict.fromkeys(FULL_QUESTION) | {"query": "q", "smokeTest": {"enabled": True, "guidance": None}}
     body = make(questions=[{"main_question": question, "follow_up_questions": None}])
     assert body["questions"] == [{"main_question": {"query": "q", "smokeTest": {"enabled": True}}}]
 

@@ -405,7 +405,8 @@ def write_committed(rows: list[Row]) -> Written:
     """Store rows in a transaction of the calling thread's connection; committed on return."""
     if connection.vendor == "postgresql":
         partitions.ensure({row.created_ms // partitions.DAY_MS for row in rows}, now_ms())
-    with backend().transaction():
+    # Drivers' own exceptions become Django's, so that a lost database is told from bad data.
+    with connection.wrap_database_errors, backend().transaction():
         return store_rows(rows)
 
 

@@ -76,7 +76,7 @@ def settle() -> None:
 
 def fold(*, wait: bool = True) -> int:
     """Apply up to MAX_JOURNAL_ROWS journal rows; returns how many. With `wait=False` another running fold wins."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    with connection.wrap_database_errors, transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             if wait:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK_KEY])

@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 DAY_MS = partitions.DAY_MS
 _ROOTS = 100
-# Contributions of a dropped partition are journalled in parts of this many rows.
-_JOURNAL_ROWS = 5000
+# Rows of a detached partition that one transaction takes back.
+_TAKEN_ROWS = 1000
 
 
 def apply_retention() -> int:
@@ -86,6 +86,8 @@ def _expire_partitions(days: int) -> int:
     oldest_day = now_ms() // DAY_MS - days
     deleted = 0
     if partitions.is_partitioned():
+        for name in partitions.detached():
+            deleted += _take_back(name)
         for day in partitions.existing():
             if day < oldest_day:
                 try:
@@ -98,32 +100,33 @@ def _expire_partitions(days: int) -> int:
 
 
 def _drop_partition(day: int) -> int:
+    """Take a day out of the table, which is quick, then take back what it held, in batches beside running ingest."""
     name = partitions.name_of(day)
-    low, high = partitions.bounds_of(day)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '5s'")
+        backend().lock_projects(sorted(Project.objects.values_list("pk", flat=True)))
+        cursor.execute(f"ALTER TABLE tracing_span DETACH PARTITION {name}")
+    partitions.forget()
+    return _take_back(name)
+
+
+def _take_back(name: str) -> int:
+    """Empty a detached partition and drop it; a run that was cut short is taken up by the next."""
+    from apps.tracing.store.postgres import take_rows
+
     store = backend()
     count = 0
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL lock_timeout = '10s'")
-        store.lock_projects(sorted(Project.objects.values_list("pk", flat=True)))
-        after = low
-        while True:
-            rows = store.load_rows("id > %s AND id < %s", (after, high), _JOURNAL_ROWS)
+    while True:
+        with transaction.atomic():
+            rows = take_rows(name, _TAKEN_ROWS)
             if not rows:
                 break
             contributions = Batch()
             for row in rows:
                 contributions.remove_deleted(row)
             store.insert_journal(contributions.encode())
-            count += len(rows)
-            after = rows[-1].id
-        for table, column in (
-            ("tracing_spanlink", "id"),
-            ("tracing_operationalevent", "trace_id"),
-        ):
-            cursor.execute(
-                f'DELETE FROM {table} WHERE {column} COLLATE "C" >= %s AND {column} COLLATE "C" < %s', [low, high]
-            )
+        count += len(rows)
+    with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE {name}")
-    partitions.forget()
     logger.info("partition dropped", extra={"partition": name, "spans": count})
     return count

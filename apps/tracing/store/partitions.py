@@ -74,6 +74,17 @@ def existing() -> list[int]:
     return sorted(days)
 
 
+def detached() -> list[str]:
+    """Partitions that retention has taken out of the table and not yet dropped."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class c WHERE relkind = 'r' AND relname ~ %s AND pg_table_is_visible(oid)"
+            " AND NOT EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid) ORDER BY relname",
+            [f"^{PREFIX}[0-9]{{8}}$"],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
 def ensure(created: set[int], now_ms: int) -> None:
     """Make the partitions for these days (numbers since 1970) where they belong to a partition of their own.
 

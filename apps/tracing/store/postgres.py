@@ -167,6 +167,25 @@ class Postgres:
             cursor.execute("DELETE FROM tracing_span WHERE id = ANY(%s)", (ids,))
 
 
+def take_rows(table: str, limit: int) -> list[Row]:
+    """Delete up to `limit` rows of a detached partition, with their links and events, and return them."""
+    sql = (
+        f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} ORDER BY id LIMIT {int(limit)})"
+        f" RETURNING {', '.join(COLUMNS)}"
+    )
+    rows = []
+    with _cursor() as cursor:
+        for values in cursor.execute(sql.encode()):
+            row = Row(*values)
+            if row.parent_span_id is None:
+                row.tools = stored_tools(row.tool_calls)
+            rows.append(row)
+        ids = [row.id for row in rows]
+        cursor.execute("DELETE FROM tracing_operationalevent WHERE trace_id = ANY(%s)", (ids,))
+        cursor.execute("DELETE FROM tracing_spanlink WHERE id = ANY(%s)", (ids,))
+    return rows
+
+
 def _row(values: tuple[Any, ...]) -> Row:
     row = Row(*values[:-1])
     if values[-1]:

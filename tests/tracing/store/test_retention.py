@@ -194,6 +194,20 @@ def test_old_partitions_are_dropped_and_taken_back(project, settings):
 
 @on_postgres
 @pytest.mark.django_db
+def test_a_drop_that_was_cut_short_is_finished_by_the_next_run(project, settings):
+    settings.PG_PARTITION_RETENTION_DAYS = 5
+    store_spans(project, [days_ago(9, span_id="a"), days_ago(9, span_id="b", parent_span_id="a")])
+    name = partitions.name_of(now_ms() // DAY - 9)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE tracing_span DETACH PARTITION {name}")
+    partitions.forget()
+    assert partitions.detached() == [name]
+    assert apply_retention() == 2
+    assert partitions.detached() == [] and spans_of(project) == 0 == count("SELECT count(*) FROM tracing_spanlink")
+
+
+@on_postgres
+@pytest.mark.django_db
 def test_a_plain_table_is_kept_and_loses_rows_instead(project, settings):
     settings.PG_PARTITION_RETENTION_DAYS = 5
     with connection.cursor() as cursor:

@@ -14,6 +14,8 @@ if _url:
     DATABASES["default"]["CONN_MAX_AGE"] = None
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+    # A database that vanished without a word is noticed within seconds.
+    DATABASES["default"]["OPTIONS"].setdefault("tcp_user_timeout", 10_000)
 else:
     DATABASES = {
         "default": {

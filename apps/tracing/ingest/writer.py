@@ -37,6 +37,9 @@ FOLD_GAP_SECONDS = 0.05
 SETTLE_TIMEOUT_SECONDS = 2.0
 # The writer gives a locked database this long per try, so that a client hears 503 well inside its own timeout.
 BUSY_MS = 2000
+STATEMENT_TIMEOUT_MS = 20_000
+# Beyond every timeout of the store: a thread that still has no answer then gives up.
+WAIT_SECONDS = 90.0
 RETRY_PAUSE_SECONDS = 0.05
 CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_BYTES = 96 * 1024 * 1024
@@ -99,7 +102,8 @@ class Group:
     def wait(self) -> list[Stored]:
         """The answer, for a thread."""
         assert self._event is not None
-        self._event.wait()
+        if not self._event.wait(WAIT_SECONDS):
+            raise StorageUnavailable
         if self.error is not None:
             raise self.error
         return self.answers
@@ -201,19 +205,28 @@ class Writer:
     def _run(self) -> None:
         self._prepare_connection()
         try:
-            self._loop()
+            while True:
+                try:
+                    self._loop()
+                    return
+                except Exception:
+                    logger.exception("the ingest writer stumbled and goes on")
+                    time.sleep(RETRY_PAUSE_SECONDS)
         finally:
             connection.close()
 
     def _prepare_connection(self) -> None:
-        if connection.vendor != "sqlite":
-            return
         try:
             connection.ensure_connection()
+            if connection.vendor != "sqlite":
+                # A store that hangs must become an answer, not a silence.
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+                return
             connection.connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
             connection.connection.execute("PRAGMA wal_autocheckpoint=0")
         except (DatabaseError, sqlite3.Error):
-            logger.exception("the writer could not prepare its database connection")
+            logger.warning("the writer could not prepare its database connection", exc_info=True)
 
     def _loop(self) -> None:
         while True:

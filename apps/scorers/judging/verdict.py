@@ -14,9 +14,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from apps.scorers.texts import cut, storable
+
 LOWEST, HIGHEST = 0.0, 10.0
 # Raw answers are kept for the person who looks into a skip, not in full.
 RAW_MOST = 4_000
+JUSTIFICATION_MOST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def _of_object(value: dict[str, Any]) -> Verdict:
     rating = _rating(value[keys[0]])
     lowered = {key.strip().lower(): item for key, item in value.items() if isinstance(key, str)}
     why = next((lowered[key] for key in _WHY_KEYS if lowered.get(key) is not None), "")
-    return Verdict(rating, (why if isinstance(why, str) else json.dumps(why, ensure_ascii=False)).strip())
+    return Verdict(rating, _text(why if isinstance(why, str) else json.dumps(why, ensure_ascii=False)))
 
 
 def _of_lines(text: str) -> Verdict:
@@ -96,7 +99,11 @@ def _of_lines(text: str) -> Verdict:
     match = _LINES.fullmatch(plain)
     if match is None or _RATING_WORD.search(match["why"] or ""):
         raise _Refused("it holds no JSON object with a rating")
-    return Verdict(_rating(match["rating"]), (match["why"] or "").strip())
+    return Verdict(_rating(match["rating"]), _text(match["why"] or ""))
+
+
+def _text(text: str) -> str:
+    return cut(storable(text.strip()), JUSTIFICATION_MOST)
 
 
 def _rating(value: object) -> float:

@@ -11,7 +11,7 @@ from apps.projects.models import Project
 from apps.tracing import selectors as tracing
 from apps.tracing.models import Status
 from apps.tracing.store.reads import SpanRow
-from apps.tracing.trajectory import NS_PER_MS, starts_ns
+from apps.tracing.trajectory import NS_PER_MS, starts_ns, token_totals
 
 TURNS_PER_PAGE = 50
 MAX_STRIP = 120
@@ -120,23 +120,11 @@ def _turn(number: int, root: SpanRow, below: Sequence[SpanRow], starts: dict[str
         spans=len(own),
         errors=sum(row.status == Status.ERROR for row in below),
         tool_failures=root.tool_failures,
-        tokens=_tokens(own),
+        tokens=sum(count or 0 for count in token_totals(own)),
         cost_usd=sum(costs) if costs else None,
         began_ms=began,
         pause_ms=pause if pause is not None and pause >= 0 else None,
         strip=_strip(root, below, starts),
-    )
-
-
-def _tokens(rows: Sequence[SpanRow]) -> int:
-    """Tokens of the tree, each counted once: what a row records beyond its direct children."""
-    recorded = {row.span_id: (row.input_tokens or 0) + (row.output_tokens or 0) for row in rows if row.span_id}
-    of_children: defaultdict[str | None, int] = defaultdict(int)
-    for row in rows:
-        if row.parent_span_id in recorded:
-            of_children[row.parent_span_id] += (row.input_tokens or 0) + (row.output_tokens or 0)
-    return sum(
-        max(0, (row.input_tokens or 0) + (row.output_tokens or 0) - of_children.get(row.span_id, 0)) for row in rows
     )
 
 

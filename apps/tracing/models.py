@@ -104,12 +104,14 @@ class Span(models.Model):
     output_tokens = models.BigIntegerField(null=True)
     cache_read_tokens = models.BigIntegerField(null=True)
     cache_write_tokens = models.BigIntegerField(null=True)
-    child_input_tokens = models.BigIntegerField(default=0, help_text="Sum recorded by direct children.")
+    child_input_tokens = models.BigIntegerField(
+        default=0, help_text="Sum of what direct children cover; see store.counts."
+    )
     child_output_tokens = models.BigIntegerField(default=0)
     child_cache_read_tokens = models.BigIntegerField(default=0)
     child_cache_write_tokens = models.BigIntegerField(default=0)
     cost_usd = models.FloatField(null=True, help_text="Of the recorded counts; null when unpriced or without counts.")
-    own_cost_usd = models.FloatField(null=True, help_text="Of recorded minus direct children's counts.")
+    own_cost_usd = models.FloatField(null=True, help_text="Of recorded minus what direct children cover.")
     tool_count = models.IntegerField(default=0)
     tool_failures = models.IntegerField(default=0)
     child_models = models.TextField(

@@ -333,24 +333,44 @@ def metrics(tree: Tree) -> Metrics:
 
 
 def token_totals(rows: Sequence[SpanRow]) -> tuple[int | None, int | None]:
-    """(input, output) tokens of the rows together, each count once: own = recorded minus direct children's (TRC-123).
+    """(input, output) tokens of the rows together, each count once (TRC-123); None when no row recorded any.
 
-    None when no row recorded any.
+    A row stands for what it recorded or, where that is more, for what its children stand for: levels that repeat the
+    counts below them add nothing, levels without counts hide nothing (apps.tracing.store.counts keeps the same sums).
     """
-    totals: list[int | None] = []
-    for name in ("input_tokens", "output_tokens"):
-        by_parent: dict[str, int] = defaultdict(int)
-        for row in rows:
-            value = getattr(row, name)
-            if value is not None and row.parent_span_id is not None:
-                by_parent[row.parent_span_id] += value
-        total: int | None = None
-        for row in rows:
-            value = getattr(row, name)
-            if value is not None:
-                total = (total or 0) + max(0, value - by_parent.get(row.span_id or "", 0))
-        totals.append(total)
-    return totals[0], totals[1]
+    children: dict[str, list[SpanRow]] = defaultdict(list)
+    known = {row.span_id for row in rows if row.span_id is not None}
+    tops: list[SpanRow] = []
+    for row in rows:
+        if row.parent_span_id in known and row.parent_span_id != row.span_id:
+            children[row.parent_span_id or ""].append(row)
+        else:
+            tops.append(row)
+    covered: dict[str, tuple[int, int]] = {}
+    total_in = total_out = 0
+    # Rows of a cycle hang below no top: the first of them gets its turn as one.
+    for top in (*tops, *rows):
+        if top.id in covered:
+            continue
+        order = [top]
+        seen = {top.id}
+        for row in order:
+            for child in children.get(row.span_id or "", ()):
+                if child.id not in seen and child.id not in covered:
+                    seen.add(child.id)
+                    order.append(child)
+        for row in reversed(order):
+            below = [covered.get(child.id, (0, 0)) for child in children.get(row.span_id or "", ())]
+            covered[row.id] = (
+                max(row.input_tokens or 0, sum(counts[0] for counts in below)),
+                max(row.output_tokens or 0, sum(counts[1] for counts in below)),
+            )
+        total_in += covered[top.id][0]
+        total_out += covered[top.id][1]
+    return (
+        total_in if any(row.input_tokens is not None for row in rows) else None,
+        total_out if any(row.output_tokens is not None for row in rows) else None,
+    )
 
 
 # --- Flat traces

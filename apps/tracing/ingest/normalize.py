@@ -159,7 +159,7 @@ def price_row(row: Row) -> None:
 
 
 def price_own(row: Row) -> None:
-    """Set the cost of the row's own counts (recorded minus direct children's); unknown while the row is unpriced."""
+    """Set the cost of the row's own counts (recorded minus what its children cover); unknown while the row is unpriced."""
     if row.cost_usd is None:
         row.own_cost_usd = None
     elif not (

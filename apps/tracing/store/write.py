@@ -21,6 +21,7 @@ from apps.tracing.models import Outcome, Traffic
 from apps.tracing.rollups.contributions import Batch
 from apps.tracing.store import agents, quota
 from apps.tracing.store.backend import Backend, Found, backend
+from apps.tracing.store.counts import count_below
 from apps.tracing.store.rows import Row, add_child_models
 
 _PRODUCTION, _UNMONITORED = int(Traffic.PRODUCTION), int(Traffic.UNMONITORED)
@@ -161,19 +162,12 @@ def _link(store: Backend, project_id: int, new: list[Row], found: Found, contrib
     for child in orphans:
         kids.setdefault(child.parent_span_id or "", []).append(child)
 
-    # Sums of direct children: new children add to parents new or stored, stored orphans to new parents.
-    for parent_span_id, children in kids.items():
-        parent = parents.get(parent_span_id)
-        if parent is None:
-            continue
-        parent_is_new = parent.span_id in by_span_id
-        for child in children:
-            if child is parent or (not parent_is_new and child.id in stored):
-                continue
-            parent.child_input_tokens += child.input_tokens or 0
-            parent.child_output_tokens += child.output_tokens or 0
-            parent.child_cache_read_tokens += child.cache_read_tokens or 0
-            parent.child_cache_write_tokens += child.cache_write_tokens or 0
+    if kids:
+
+        def load_parent(span_id: str) -> Row | None:
+            return next(iter(adopt_loaded(store.load_by_span_ids(project_id, [span_id]))), None)
+
+        count_below(kids=kids, parents=parents, stored=stored, load_parent=load_parent)
 
     frontier: list[Row] = []
     for row in new:

@@ -1,0 +1,88 @@
+"""Every token of a tree counts once, whatever its levels say about those below and in whatever order they come (TRC-123)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from django.db.models import Sum
+
+from apps.tracing.ingest.pipeline import store_spans
+from apps.tracing.ingest.records import SpanIn
+from apps.tracing.models import Grain, Rollup, Span
+from apps.tracing.rollups.fold import settle
+from apps.tracing.selectors import get_span, trace_tree
+from apps.tracing.store.browse import tree_totals
+from apps.tracing.trajectory import token_totals
+
+pytestmark = pytest.mark.django_db
+
+
+def span(name: str, parent: str | None, tokens: int | None) -> SpanIn:
+    return SpanIn(
+        name=name,
+        span_id=name,
+        parent_span_id=parent,
+        session_id="s",
+        model="gpt-4o-mini" if tokens else None,
+        input_tokens=tokens,
+        output_tokens=None if tokens is None else tokens // 10,
+        start_ns=1_700_000_000_000_000_000,
+    )
+
+
+TREES = {
+    "every level repeats": ([("a", None, 100), ("t", "a", 100), ("l", "t", 100)], 100),
+    "only the root": ([("a", None, 100), ("t", "a", None), ("l", "t", None)], 100),
+    "nodes between say nothing": (
+        [("a", None, 240), ("n1", "a", None), ("n2", "a", None), ("l1", "n1", 100), ("l2", "n2", 140)],
+        240,
+    ),
+    "two levels between say nothing": ([("a", None, 90), ("g", "a", None), ("n", "g", None), ("l", "n", 90)], 90),
+    "the root says nothing": ([("a", None, None), ("n", "a", None), ("l1", "n", 100), ("l2", "n", 140)], 240),
+    "a level says less than is below": ([("a", None, 50), ("n", "a", 10), ("l1", "n", 100), ("l2", "a", 140)], 240),
+    "a level says more": ([("a", None, 500), ("n", "a", None), ("l", "n", 100)], 500),
+}
+
+
+@pytest.mark.parametrize("tree", TREES, ids=str)
+@pytest.mark.parametrize("size", [1, 2, 9], ids=["one by one", "two at once", "together"])
+def test_a_token_counts_once(project, tree, size):
+    spans, expected = TREES[tree]
+    orders = list(itertools.permutations(spans))
+    for order in random.Random(7).sample(orders, min(len(orders), 12)):
+        before = _sums(project)
+        for start in range(0, len(order), size):
+            store_spans(project, [span(*item) for item in order[start : start + size]])
+        added = tuple(after - earlier for after, earlier in zip(_sums(project), before, strict=True))
+        assert added == (expected, expected // 10), order
+        root = get_span(project, Span.objects.get(span_id="a").id)
+        assert token_totals(trace_tree(project, root.id, payloads=False)) == (expected, expected // 10)
+        totals = tree_totals(project.pk, [root])[root.id]
+        assert (totals.input_tokens, totals.output_tokens) == (expected, expected // 10)
+        Span.objects.all().delete()
+
+
+def _sums(project) -> tuple[int, int]:
+    settle()
+    rows = Rollup.objects.filter(project=project, grain=Grain.ALL_TIME)
+    sums = rows.aggregate(i=Sum("input_tokens"), o=Sum("output_tokens"))
+    return sums["i"] or 0, sums["o"] or 0
+
+
+def test_levels_without_counts_beyond_the_bound_keep_the_writer_free(project, django_assert_max_num_queries):
+    """A call 300 stored levels below its root: it is stored with a bounded number of look-ups, and in one batch counts."""
+    chain = [span("a", None, 70), *(span(f"n{n}", f"n{n - 1}" if n else "a", None) for n in range(300))]
+    store_spans(project, chain)
+    with django_assert_max_num_queries(250):
+        store_spans(project, [span("late", "n299", 70)])
+    assert Span.objects.get(span_id="n299").child_input_tokens == 70
+    again = [SpanIn(**{**_fields(item), "span_id": f"x{item.span_id}"}) for item in (*chain, span("l", "n299", 70))]
+    store_spans(project, again)
+    assert Span.objects.get(span_id="xa").child_input_tokens == 70
+
+
+def _fields(item: SpanIn) -> dict:
+    fields = {name: getattr(item, name) for name in item.__struct_fields__}
+    return {**fields, "parent_span_id": item.parent_span_id and f"x{item.parent_span_id}"}

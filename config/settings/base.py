@@ -85,6 +85,10 @@ TEMPLATES = [
     }
 ]
 
+# T: two questions at least this near (cosine of text-embedding-3-small) are the same one to ask. Case dedupe and
+# coverage share it: covered means that the dataset would refuse the question as a duplicate.
+CASE_SIMILARITY_THRESHOLD = 0.82
+
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True

@@ -97,3 +97,95 @@ class VersionCountsSerializer(serializers.Serializer):
     """Entries of each dataset's history."""
 
     versionCounts = serializers.DictField(child=serializers.IntegerField())
+
+
+class CasePreviewBodySerializer(serializers.Serializer):
+    """One of the two."""
+
+    traceId = serializers.CharField(required=False, allow_null=True)
+    sessionId = serializers.CharField(required=False, allow_null=True)
+
+
+class TurnSerializer(serializers.Serializer):
+    """What was asked and what came of it."""
+
+    query = serializers.CharField()
+    actualOutput = serializers.CharField(allow_null=True)
+    error = serializers.CharField(allow_null=True)
+    traceId = serializers.CharField()
+
+
+class CasePreviewSerializer(serializers.Serializer):
+    """A case that is stored nowhere yet, and the turns it was made from."""
+
+    case = serializers.DictField(help_text="`{ main_question, follow_up_questions, source }`")
+    turns = TurnSerializer(many=True)
+
+
+class SuggestBodySerializer(serializers.Serializer):
+    """A real exchange."""
+
+    query = serializers.CharField()
+    actualOutput = serializers.CharField(required=False, allow_null=True)
+    error = serializers.CharField(required=False, allow_null=True)
+
+
+class SuggestionSerializer(serializers.Serializer):
+    """A draft for a person to edit."""
+
+    expected = serializers.CharField()
+    rationale = serializers.CharField(allow_blank=True)
+
+
+class AddCaseBodySerializer(serializers.Serializer):
+    """The case to append."""
+
+    case = serializers.DictField(
+        help_text="`{ main_question: { query, … }, follow_up_questions, source: { traceId?, sessionId?, signalId? } }`"
+    )
+    dedupe = serializers.BooleanField(required=False, default=True)
+
+
+class AddedCaseSerializer(serializers.Serializer):
+    """Stored."""
+
+    ok = serializers.BooleanField()
+    caseCount = serializers.IntegerField()
+
+
+class DuplicateOfSerializer(serializers.Serializer):
+    """The case that is there."""
+
+    reason = serializers.CharField(help_text="same-source, same-query or similar-query")
+    existingQuery = serializers.CharField(allow_blank=True)
+    similarity = serializers.FloatField(required=False)
+
+
+class DuplicateSerializer(serializers.Serializer):
+    """Refused as one too many."""
+
+    error = serializers.CharField()
+    duplicate = DuplicateOfSerializer()
+
+
+class SynthesizeBodySerializer(serializers.Serializer):
+    """The text and what to make of it."""
+
+    sourceText = serializers.CharField()
+    count = serializers.IntegerField(required=False, allow_null=True, default=5)
+    guidance = serializers.CharField(required=False, allow_null=True)
+    datasetId = serializers.CharField(required=False, allow_null=True)
+
+
+class DraftCaseSerializer(serializers.Serializer):
+    """A drafted case."""
+
+    query = serializers.CharField()
+    expectedResults = serializers.CharField(allow_blank=True)
+
+
+class SynthesizedSerializer(serializers.Serializer):
+    """Drafts to choose from, and the model that wrote them."""
+
+    cases = DraftCaseSerializer(many=True)
+    judgeModel = serializers.CharField()

@@ -15,7 +15,9 @@ class JudgeScorer(WireModel):
     `judge`: {acceptanceCriteria, rejectionCriteria, evaluationCriteria, judgePrompt, judgeModel, toolContext,
     requiresExpected}. `offline`: {numberOfRequests, isDefault, status, vectorSimilarity, jaccardSimilarity, bleuScore,
     rougeScore, sovereigntyIndex, thresholds, codeScorers}. `online`: {enabled, sampleRate, scope, alertThreshold,
-    severity, idleSeconds, scopeMode, agentIds} or null; `profile_id` keys its ratings and events.
+    severity, idleSeconds, scopeMode, agentIds} or null; `profile_id` keys its ratings and events and is a fresh one
+    whenever a live profile is made. `copied_from` is the scorer, or the grading config of a dataset, that this one was
+    copied from.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="judge_scorers")
@@ -28,6 +30,7 @@ class JudgeScorer(WireModel):
     profile_name = models.CharField(
         max_length=300, blank=True, help_text="Own name of a profile made by the older route."
     )
+    copied_from = models.CharField(max_length=21, blank=True)
     template_key = models.CharField(max_length=60, blank=True)
     seeded = models.BooleanField(default=False)
     builtin_key = models.CharField(max_length=60, blank=True)
@@ -69,3 +72,10 @@ class ScorerGroup(WireModel):
 
     def __str__(self) -> str:
         return self.name
+
+
+class SeededScorers(models.Model):
+    """Which shipped judges a project has been given, so that one the user deleted is never made again."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="seeded_scorers")
+    keys = models.JSONField(default=list)

@@ -7,15 +7,11 @@ from apps.core.exports import register as export
 from apps.evaluations.models import Analysis, CIRun, GateVerdict, PairwiseComparison, Result, Run
 from apps.llm.models import ModelCall
 from apps.projects.models import ApiKey, MonitoringDefaults, QuotaUsage
-from apps.scorers.models import JudgeScorer, JudgeScorerVersion, ScorerGroup
 
 
 def register() -> None:
     """Called once, when Django is ready."""
     export(model_entity("monitoring-defaults", MonitoringDefaults, key="project_id", time_field="project__created_at"))
-    export(model_entity("evaluation-settings", JudgeScorer, time_field="updated_at"))
-    export(model_entity("evaluation-settings-versions", JudgeScorerVersion, project="scorer__project"))
-    export(model_entity("scorer-groups", ScorerGroup, time_field="updated_at"))
     export(model_entity("runs", Run))
     export(model_entity("run-results", Result, project="run__project"))
     export(model_entity("gate-results", GateVerdict))

@@ -176,9 +176,7 @@ class VersionView(APIView):
         },
     )
     def delete(self, request: Request, scorer_id: str, version_id: str) -> Response:
-        service.delete_version(
-            project=project_of(request), scorer_id=scorer_id, version_id=version_id, request=request
-        )
+        service.delete_version(project=project_of(request), scorer_id=scorer_id, version_id=version_id, request=request)
         return Response({"deleted": True})
 
 
@@ -217,7 +215,7 @@ class SettingsListView(APIView):
         tags=[TAG],
         summary="List grading configs",
         description="The flat view of every judge scorer; a dataset's own grading is not among them.",
-        responses={200: serializers.SettingsListSerializer, **REFUSALS},
+        responses={200: serializers.GradingConfigListSerializer, **REFUSALS},
     )
     def get(self, request: Request) -> Response:
         rows = selectors.list_judge_scorers(project_of(request))
@@ -228,8 +226,8 @@ class SettingsListView(APIView):
         tags=[TAG],
         summary="Create a grading config",
         description="A judge scorer without live profile, reusable with any dataset.",
-        request=serializers.SettingsBodySerializer,
-        responses={201: serializers.SettingsSerializer, 400: ErrorSerializer, **REFUSALS},
+        request=serializers.GradingConfigBodySerializer,
+        responses={201: serializers.GradingConfigSerializer, 400: ErrorSerializer, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         row = service.create_from_settings(
@@ -246,7 +244,7 @@ class SettingsView(APIView):
         tags=[TAG],
         summary="Read a grading config",
         description="Any judge scorer's id.",
-        responses={200: serializers.SettingsSerializer, 404: ErrorSerializer, **REFUSALS},
+        responses={200: serializers.GradingConfigSerializer, 404: ErrorSerializer, **REFUSALS},
     )
     def get(self, request: Request, scorer_id: str) -> Response:
         row = known(project_of(request), scorer_id, missing="Evaluation settings not found")

@@ -32,7 +32,7 @@ class CodeScorerSerializer(serializers.Serializer):
     enabled = serializers.BooleanField(required=False, default=True)
 
 
-class JudgeSerializer(serializers.Serializer):
+class RubricSerializer(serializers.Serializer):
     """The rubric. Null prompt and model mean the server's own."""
 
     acceptanceCriteria = serializers.CharField(required=False, allow_null=True)
@@ -80,7 +80,7 @@ class JudgeScorerBodySerializer(serializers.Serializer):
 
     name = serializers.CharField(max_length=300)
     description = serializers.CharField(required=False, allow_null=True)
-    judge = JudgeSerializer(required=False)
+    judge = RubricSerializer(required=False)
     offline = OfflineSerializer(required=False)
     online = OnlineSerializer(required=False, allow_null=True)
 
@@ -106,7 +106,7 @@ class JudgeScorerSerializer(serializers.Serializer):
     _id = serializers.CharField()
     name = serializers.CharField()
     description = serializers.CharField(allow_null=True)
-    judge = JudgeSerializer()
+    judge = RubricSerializer()
     offline = OfflineSerializer()
     online = OnlineSerializer(allow_null=True)
     seeded = serializers.BooleanField(help_text="True only on shipped templates.")
@@ -126,7 +126,7 @@ class JudgeScorerListSerializer(serializers.Serializer):
     judgeScorers = JudgeScorerSerializer(many=True)
 
 
-class SettingsBodySerializer(serializers.Serializer):
+class GradingConfigBodySerializer(serializers.Serializer):
     """A grading config: rubric and offline profile, flat."""
 
     name = serializers.CharField(max_length=300)
@@ -145,7 +145,7 @@ class SettingsBodySerializer(serializers.Serializer):
     codeScorers = CodeScorerSerializer(many=True, required=False)
 
 
-class SettingsSerializer(SettingsBodySerializer):
+class GradingConfigSerializer(GradingConfigBodySerializer):
     """A judge scorer's rubric and offline profile, flat."""
 
     _id = serializers.CharField()
@@ -153,10 +153,10 @@ class SettingsSerializer(SettingsBodySerializer):
     createdAt = serializers.DateTimeField()
 
 
-class SettingsListSerializer(serializers.Serializer):
+class GradingConfigListSerializer(serializers.Serializer):
     """Every judge scorer of the project, never a dataset's own grading."""
 
-    evaluationSettings = SettingsSerializer(many=True)
+    evaluationSettings = GradingConfigSerializer(many=True)
 
 
 class EvaluatorBodySerializer(OnlineSerializer):

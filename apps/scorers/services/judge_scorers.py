@@ -43,7 +43,9 @@ TRACKED = {
         "codeScorers": "code scorers",
     },
 }
-BASELINE_READ_ONLY = "The built-in Session Baseline Judge is read-only except its rubric, its prompt and its live switch"
+BASELINE_READ_ONLY = (
+    "The built-in Session Baseline Judge is read-only except its rubric, its prompt and its live switch"
+)
 NEEDS_REFERENCE = "This scorer needs a reference answer, which live traffic never has, so it cannot score live traffic"
 _MAX_NAMED_FIELDS = 30
 
@@ -255,9 +257,7 @@ def newest_version(row: JudgeScorer) -> int | None:
     return _newest(row)
 
 
-def _insert(
-    row: JudgeScorer, *, creator: str, request: Any, action: str, fields: Iterable[str]
-) -> JudgeScorer:
+def _insert(row: JudgeScorer, *, creator: str, request: Any, action: str, fields: Iterable[str]) -> JudgeScorer:
     _refuse_live_without_reference(row)
     if row.offline["isDefault"]:
         _only_default(row)

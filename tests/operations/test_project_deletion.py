@@ -7,6 +7,8 @@ from django.apps import apps
 from django.db import connection, models
 from rest_framework.test import APIClient
 
+from apps.datasets.models import CaseEmbedding, DatasetVersion
+from apps.datasets.services.datasets import create_dataset, update_dataset
 from apps.projects.models import AuditEvent, Project, QuotaUsage
 from apps.projects.services.projects import create_project
 from apps.tracing.ingest.pipeline import store_spans
@@ -37,6 +39,9 @@ def _fill(project: Project, marker: str) -> None:
         ],
     )
     settle()
+    dataset = create_dataset(project=project, body={"name": marker, "questions": [{"main_question": {"query": "q"}}]})
+    update_dataset(project=project, dataset_id=dataset.pk, body={"description": marker})
+    CaseEmbedding.objects.create(project=project, model="m", text_hash="h", vector=b"1234")
     AgentProfile.objects.get_or_create(agent=Agent.objects.get(project=project))
     QuotaUsage.objects.create(project=project, day="2026-11-29", kind="traces", used=1)
 
@@ -62,7 +67,14 @@ def test_zero_rows_remain_and_the_neighbour_is_whole(project):
     _fill(project, "neighbour words")
     _fill(doomed, "doomed words")
     before = _tables_with_rows(project.pk)
-    assert {"tracing_span", "tracing_session", "tracing_rollup", "tracing_toolrollup", "tracing_agent"} <= before
+    assert {
+        "tracing_span",
+        "tracing_session",
+        "tracing_rollup",
+        "tracing_toolrollup",
+        "tracing_agent",
+        "datasets_dataset",
+    } <= before
     assert _tables_with_rows(doomed.pk) == before
     pk = doomed.pk
     api = APIClient(headers={"x-api-key": project.key})
@@ -73,6 +85,7 @@ def test_zero_rows_remain_and_the_neighbour_is_whole(project):
             if isinstance(field, models.ForeignKey) and field.related_model is Project:
                 assert not model.objects.filter(**{field.attname: pk}).exists(), model
     assert not AgentProfile.objects.exclude(agent__project=project).exists()
+    assert not DatasetVersion.objects.exclude(dataset__project=project).exists()
     assert _tables_with_rows(project.pk) == before
     assert APIClient(headers={"x-api-key": doomed_key}).get("/api/v1/projects").status_code == 401
     assert AuditEvent.objects.filter(action="project.delete", project_uid=doomed.uid).count() == 1

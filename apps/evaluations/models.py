@@ -92,6 +92,9 @@ class Result(WireModel):
 
     The row is inserted as `pending` before anything is judged, so a racing duplicate finds it and waits for the verdict
     instead of paying for a second one; `claimed_until` lets another worker take over when the first died.
+
+    `rating` is null on `failed` rows (the result carried an error) although they count as 0 in every average:
+    aggregate with `selectors.RATED_VALUE` over `selectors.rated_rows()`, never over `rating` itself.
     """
 
     class Status(models.TextChoices):
@@ -104,7 +107,7 @@ class Result(WireModel):
     idempotency_key = models.CharField(max_length=500)
     batch_id = models.CharField(max_length=200, blank=True)
     case_id = models.CharField(max_length=300)
-    question_index = models.PositiveIntegerField(default=0)
+    question_index = models.PositiveIntegerField(null=True, help_text="Null when the sender named no question.")
     run_number = models.PositiveIntegerField(default=1)
     status = models.CharField(max_length=8, choices=Status.choices, default=Status.PENDING)
     claimed_until = models.DateTimeField(null=True)

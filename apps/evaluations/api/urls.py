@@ -1,0 +1,10 @@
+"""Routes under /api/v1 that this app answers: one module an area, each with its own `urlpatterns`."""
+
+from django.urls import URLPattern
+
+from apps.evaluations.api import gate_urls, run_urls
+
+urlpatterns: list[URLPattern] = [
+    *run_urls.urlpatterns,
+    *gate_urls.urlpatterns,
+]

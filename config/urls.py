@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("apps.tracing.api.urls")),
     path("api/v1/", include("apps.datasets.api.urls")),
     path("api/v1/", include("apps.scorers.api.urls")),
+    path("api/v1/", include("apps.evaluations.api.urls")),
     path("api/v1/", include("apps.monitoring.api.urls")),
     path("api/v1/", include("apps.analytics.api.urls")),
     path("api/v1/", include("apps.operations.api.urls")),

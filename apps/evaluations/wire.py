@@ -248,4 +248,3 @@ def _row(columns: tuple[Any, ...], texts: list[str | None]) -> ResultRow:
         UNSET if metadata is None else Raw(metadata.encode()),
         UNSET if trace is None else Raw(trace.encode()),
     )
-

@@ -72,9 +72,7 @@ class ResultsView(APIView):
     def post(self, request: Request, run_id: str) -> Response:
         """Submit up to ten answers; each new one is judged before the reply."""
         batch_id, given = results.check_body(object_body(request))
-        return Response(
-            results.submit(project=project_of(request), run_id=run_id, batch_id=batch_id, results=given)
-        )
+        return Response(results.submit(project=project_of(request), run_id=run_id, batch_id=batch_id, results=given))
 
 
 class MissingResultsView(APIView):

@@ -17,6 +17,20 @@ from apps.evaluations.services.scoring import Verdict, verdicts
 from apps.evaluations.services.tallies import FAILED_RATING, judges_of, rated_value
 from apps.projects.models import Project
 
+_COUNTED = (
+    "status",
+    "finalized_at",
+    "result_count",
+    "skipped",
+    "failed",
+    "variants",
+    "rated",
+    "rating_sum",
+    "rating_squares",
+    "rating_min",
+    "rating_max",
+)
+
 
 def finalize(*, project: Project, run_id: str) -> Run:
     """Mark a run completed and return it; a completed or failed one keeps its status. Raises 404 for an unknown run.
@@ -26,21 +40,14 @@ def finalize(*, project: Project, run_id: str) -> Run:
     if not is_id(run_id):
         raise NotFound("Run not found")
     with transaction.atomic():
-        run = (
-            Run.objects.select_for_update().defer("snapshot").filter(project=project, pk=run_id).first()
-        )
+        run = Run.objects.select_for_update().defer("snapshot").filter(project=project, pk=run_id).first()
         if run is None:
             raise NotFound("Run not found")
         recount(run)
         if run.status == Run.Status.IN_PROGRESS:
             run.status = Run.Status.COMPLETED
             run.finalized_at = timezone.now()
-        run.save(
-            update_fields=[
-                "status", "finalized_at", "result_count", "skipped", "failed", "variants",
-                "rated", "rating_sum", "rating_squares", "rating_min", "rating_max",
-            ]  # fmt: skip
-        )
+        run.save(update_fields=_COUNTED)
     return run
 
 

@@ -198,9 +198,7 @@ def _no_regression(average: Decimal | None, before: Decimal | None, tolerance: D
         detail = f"This run has no rated results to compare with the previous run's {_text(before)}"
     else:
         passed = average >= before - tolerance
-        detail = (
-            f"Average rating {_text(average)} vs previous run's {_text(before)} (tolerance {_text(tolerance)})"
-        )
+        detail = f"Average rating {_text(average)} vs previous run's {_text(before)} (tolerance {_text(tolerance)})"
     return {
         "check": "no-regression",
         "passed": passed,

@@ -184,9 +184,7 @@ class _Batch:
         self._running[judging.submit(judge_row, self._project, self._frozen, row)] = row
 
     def _claims(self) -> Any:
-        return Result.objects.filter(
-            pk__in=[row.pk for row in self._running.values()], status=Result.Status.PENDING
-        )
+        return Result.objects.filter(pk__in=[row.pk for row in self._running.values()], status=Result.Status.PENDING)
 
     def _look_after_awaited(self) -> None:
         """Drop the rows that have their verdict by now, and take over those whose claim has run out."""

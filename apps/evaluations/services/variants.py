@@ -43,9 +43,7 @@ def groups_for(
     if not wanted:
         return None, []
     deadline = time.monotonic() + DEADLINE_SECONDS
-    futures = {
-        index: judging.submit(_make, project, question, count, deadline) for index, question, count in wanted
-    }
+    futures = {index: judging.submit(_make, project, question, count, deadline) for index, question, count in wanted}
     wait(futures.values(), timeout=DEADLINE_SECONDS)
     groups: list[dict[str, Any]] = []
     warnings: list[str] = []

@@ -1,0 +1,180 @@
+"""A project with a dataset, a judge that says what the test scripts, and helpers that submit results over HTTP."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import re
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.providers import Answer, FakeProvider, ProviderRequest
+from tests.support.reads import api, other_api, other_project, span  # noqa: F401
+
+SDK = "/custom-agent-evaluations"
+
+
+def _stand_in() -> types.ModuleType:
+    """A thin primary judge, for as long as the scorers' own module is missing."""
+    from apps.llm.gateway import ModelUnavailable, chat
+    from apps.scorers.judging.verdict import parse_verdict
+
+    module = types.ModuleType("apps.scorers.scoring")
+
+    @dataclass
+    class StandInAnswer:
+        input: str
+        output: str
+        trace_id: str | None = None
+        retrieval_context: Any = None
+
+    def score_answer(project: Any, grader: Any, case: Any, answer: Any) -> Any:
+        scored = types.SimpleNamespace(
+            status="skipped", rating=None, justification=None, raw_verdict="", vector_similarity=None,
+            jaccard_similarity=None, bleu_score=None, rouge_score=None, code_scorer_results=None,
+            judge_scorer_results=None, judge_cost_usd=None,
+        )  # fmt: skip
+
+        def ask(member: Any) -> tuple[str, float | None, str]:
+            expected = (case.get("main_question") or {}).get("expectedResults")
+            prompt = f"{member['name']}\n{answer.input}\n[{answer.output}]\n{expected}\n{member['acceptanceCriteria']}"
+            try:
+                said = chat(project=project, prompt=prompt, purpose="judge", model=member["judgeModel"])
+            except ModelUnavailable as error:
+                return "skipped", None, error.reason
+            verdict = parse_verdict(said.text, said.finish_reason)
+            rating = getattr(verdict, "rating", None)
+            return (
+                "scored" if rating is not None else "skipped",
+                rating,
+                verdict.justification if rating is not None else verdict.reason,
+            )
+
+        scored.status, scored.rating, scored.justification = ask(grader["primary"])
+        if grader["extras"]:
+            scored.judge_scorer_results = [
+                dict(zip(("status", "rating", "justification"), ask(item), strict=True))
+                | {"scorerId": item["id"], "name": item["name"]}
+                for item in grader["extras"]
+            ]
+        return scored
+
+    module.Answer = StandInAnswer  # type: ignore[attr-defined]
+    module.score_answer = score_answer  # type: ignore[attr-defined]
+    return module
+
+
+if importlib.util.find_spec("apps.scorers.scoring") is None:
+
+    @pytest.fixture(autouse=True)
+    def stand_in_scorers(monkeypatch):
+        monkeypatch.setitem(sys.modules, "apps.scorers.scoring", _stand_in())
+
+
+@pytest.fixture
+def judge(fake_provider, monkeypatch) -> FakeProvider:
+    """The OpenAI of this test: rates every answer by the number in it (`rate 7`), 8 when there is none."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", fake_provider.openai_url)
+    fake_provider.respond = rate
+    return fake_provider
+
+
+def rate(request: ProviderRequest) -> Answer:
+    """The verdict of a judge who reads `rate <number>` in the answer; `unusable` makes it say nothing usable."""
+    text = json.dumps(request.json)
+    if "unusable" in text:
+        return Answer("I would rather not say.")
+    found = re.search(r"rate (\d+(?:\.\d+)?)", text)
+    rating = float(found.group(1)) if found else 8
+    return Answer.of_json({"rating": rating, "justification": f"It says {rating:g}."})
+
+
+def verdicts(judge: FakeProvider) -> int:
+    """How often the judge was asked."""
+    return sum(1 for request in judge.requests if request.dialect in ("chat", "responses", "messages", "gemini"))
+
+
+@pytest.fixture
+def make_dataset(api):  # noqa: F811
+    """Creates a dataset of questions and gives its document; a question is a text or a `main_question`."""
+
+    def create(*questions: Any, **body: Any) -> dict[str, Any]:
+        cases = [
+            {"main_question": {"query": item} if isinstance(item, str) else item}
+            for item in questions or ("What is one?", "What is two?", "What is three?")
+        ]
+        response = api.post(f"{SDK}/datasets", {"name": "Support", "questions": cases, **body})
+        assert response.status_code == 201, response.content
+        return response.json()
+
+    return create
+
+
+@pytest.fixture
+def dataset(make_dataset) -> dict[str, Any]:
+    """Three questions."""
+    return make_dataset()
+
+
+@pytest.fixture
+def start(api, dataset):  # noqa: F811
+    """Starts a run and gives its id."""
+
+    def create(dataset_id: str | None = None, **body: Any) -> str:
+        response = api.post(f"{SDK}/runs", {"datasetId": dataset_id or dataset["_id"], **body})
+        assert response.status_code == 201, response.content
+        return response.json()["runId"]
+
+    return create
+
+
+_keys = itertools.count(1)
+
+
+def result(text: str | None = "rate 8", question: int = 0, **more: Any) -> dict[str, Any]:
+    """One result as a client sends it."""
+    body: dict[str, Any] = {
+        "idempotencyKey": f"key-{next(_keys)}",
+        "questionIndex": question,
+        "runNumber": 1,
+        "input": {"query": f"question {question}"},
+    }
+    if text is not None:
+        body["output"] = {"text": text}
+    return {**body, **more}
+
+
+@pytest.fixture
+def submit(api):  # noqa: F811
+    """Submits results to a run and gives the reply."""
+
+    def send(run_id: str, *results: dict[str, Any], status: int = 200) -> dict[str, Any]:
+        response = api.post(f"{SDK}/runs/{run_id}/results", {"batchId": "batch-1", "results": list(results)})
+        assert response.status_code == status, response.content
+        return response.json()
+
+    return send
+
+
+@pytest.fixture
+def finished(api, start, submit):  # noqa: F811
+    """A completed run with these answers, one a question; gives its id."""
+
+    def create(*texts: str | None, dataset_id: str | None = None, **body: Any) -> str:
+        run_id = start(dataset_id, **body)
+        rows = [
+            result(text, at) if text is not None else result(None, at, error={"type": "E", "message": "broke"})
+            for at, text in enumerate(texts)
+        ]
+        if rows:
+            submit(run_id, *rows)
+        assert api.post(f"{SDK}/runs/{run_id}/finalize", {}).status_code == 200
+        return run_id
+
+    return create

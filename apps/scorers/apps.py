@@ -9,7 +9,10 @@ class ScorersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register what a project export holds of this app."""
+        """Register what a project export holds of this app, and what keeps a dataset from being deleted."""
+        from apps.datasets.services import attachments
         from apps.scorers import exports
+        from apps.scorers.services.evaluators import attached_names
 
         exports.register()
+        attachments.checks["live scorers"] = attached_names

@@ -14,7 +14,7 @@ The frozen grader is JSON that a run keeps, so that editing or deleting a scorer
 
     MEMBER = {"id", "name", "kind": "judge" | "dataset" | "group", "acceptanceCriteria", "rejectionCriteria",
               "evaluationCriteria", "judgePrompt", "judgeModel", "toolContext", "requiresExpected",
-              "metrics": {"vector": null | {"model": id | null}, "jaccard": bool, "bleu": bool, "rouge": bool},
+              "metrics": {"vector": bool, "vectorModel": id | null, "jaccard": bool, "bleu": bool, "rouge": bool},
               "codeScorers": [{"id", "name", "code", "enabled"}]}
 
 `judgeModel` is always a model id: a scorer that names none gets the default of that moment. With a group the primary
@@ -35,7 +35,7 @@ from apps.scorers.models import JudgeScorer, ScorerGroup
 from apps.scorers.services import references
 
 MAX_EXTRAS = 4
-_NO_METRICS: dict[str, Any] = {"vector": None, "jaccard": False, "bleu": False, "rouge": False}
+_NO_METRICS: dict[str, Any] = {"vector": False, "vectorModel": None, "jaccard": False, "bleu": False, "rouge": False}
 
 
 def resolve_grader(
@@ -191,7 +191,8 @@ def _metrics(stored: dict[str, Any]) -> dict[str, Any]:
         return isinstance(value, dict) and value.get("enabled") is True
 
     return {
-        "vector": {"model": stored["vectorSimilarity"].get("model")} if on("vectorSimilarity") else None,
+        "vector": on("vectorSimilarity"),
+        "vectorModel": stored["vectorSimilarity"].get("model") if on("vectorSimilarity") else None,
         "jaccard": on("jaccardSimilarity"),
         "bleu": on("bleuScore"),
         "rouge": on("rougeScore"),

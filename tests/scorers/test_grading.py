@@ -15,7 +15,7 @@ from apps.scorers.grading import resolve_grader
 from apps.scorers.models import JudgeScorer, ScorerGroup
 from apps.scorers.services.judge_scorers import create_judge_scorer, delete_judge_scorer, update_judge_scorer
 
-OFF = {"vector": None, "jaccard": False, "bleu": False, "rouge": False}
+OFF = {"vector": False, "vectorModel": None, "jaccard": False, "bleu": False, "rouge": False}
 CODE = [{"id": "c", "name": "n", "code": "return 1", "enabled": True}]
 
 
@@ -104,7 +104,7 @@ def test_a_judge_scorer_in_place_of_it(dataset, scorer):
     assert (primary["acceptanceCriteria"], primary["judgePrompt"], primary["toolContext"]) == ("a", "p", "none")
     assert primary["requiresExpected"] is True
     assert primary["judgeModel"] == default_judge_model()
-    assert primary["metrics"] == {"vector": {"model": "e"}, "jaccard": False, "bleu": False, "rouge": True}
+    assert primary["metrics"] == {**OFF, "vector": True, "vectorModel": "e", "rouge": True}
     assert primary["codeScorers"] == []
     assert (grader["repetitions"], grader["comparisonModels"], grader["thresholds"]) == (3, [], {"rating": 8})
     assert grader["evaluationSettingsId"] == judge.pk

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from apps.core.api.routes import monitoring_paths
+from apps.scorers.api import evaluators, groups
 from apps.scorers.api import judge_scorers as judges
 
 urlpatterns = [
@@ -15,6 +16,10 @@ urlpatterns = [
     *monitoring_paths(
         "judge-scorers/<str:scorer_id>/versions/<str:version_id>", judges.VersionView.as_view(), "judge-scorer-version"
     ),
+    *monitoring_paths("online-evaluators", evaluators.EvaluatorListView.as_view(), "online-evaluators"),
+    *monitoring_paths("online-evaluators/<str:profile_id>", evaluators.EvaluatorView.as_view(), "online-evaluator"),
+    *monitoring_paths("scorer-groups", groups.GroupListView.as_view(), "scorer-groups"),
+    *monitoring_paths("scorer-groups/<str:group_id>", groups.GroupView.as_view(), "scorer-group"),
     *(
         path(f"{mount}/{route}", view)
         for mount in ("custom-agent-evaluations", "evaluate")

@@ -101,7 +101,7 @@ def update_judge_scorer(
     newest = _newest(row)
     if base_version is not None and newest is not None and newest != base_version:
         raise APIError("The scorer was changed in the meantime", 409)
-    before = _state(row)
+    before = state(row)
     if "name" in body:
         row.name = sections.name_of(body["name"])
     if "description" in body:
@@ -184,7 +184,11 @@ def copy_of(source: JudgeScorer, *, name: str) -> JudgeScorer:
 
 def insert_copy(source: JudgeScorer, *, name: str, creator: str) -> JudgeScorer:
     """Store a copy with its first history entry (call inside a transaction)."""
-    row = copy_of(source, name=name)
+    return insert(copy_of(source, name=name), creator=creator)
+
+
+def insert(row: JudgeScorer, *, creator: str) -> JudgeScorer:
+    """Store a new row with its first history entry (call inside a transaction)."""
     row.save(force_insert=True)
     _record(row, 0, "Created", creator)
     return row
@@ -205,7 +209,7 @@ def refuse_what_is_built_in(row: JudgeScorer, before: dict[str, Any]) -> None:
     """409 when the built-in judge was changed in anything but rubric, prompt and live switch (SCORE-153, SCORE-154)."""
     if not row.builtin_key:
         return
-    after = _state(row)
+    after = state(row)
     if after["online"] is None:
         raise APIError("The live profile of the built-in Session Baseline Judge cannot be removed", 409)
     fixed = ("name", "description", "offline", "profile_name")
@@ -229,7 +233,7 @@ def save(
 ) -> JudgeScorer:
     """Store a locked row when something differs, with a history entry when rubric or offline profile does."""
     _refuse_live_without_reference(row)
-    after = _state(row)
+    after = state(row)
     if after == before:
         return row
     if after["offline"]["isDefault"] and not before["offline"]["isDefault"]:
@@ -247,22 +251,11 @@ def save(
     return row
 
 
-def state(row: JudgeScorer) -> dict[str, Any]:
-    """Everything a save may change, for comparing before with after."""
-    return _state(row)
-
-
-def newest_version(row: JudgeScorer) -> int | None:
-    """The number of the newest history entry; None when there is none."""
-    return _newest(row)
-
-
 def _insert(row: JudgeScorer, *, creator: str, request: Any, action: str, fields: Iterable[str]) -> JudgeScorer:
     _refuse_live_without_reference(row)
     if row.offline["isDefault"]:
         _only_default(row)
-    row.save(force_insert=True)
-    _record(row, 0, "Created", creator)
+    insert(row, creator=creator)
     _audit(action, row.project, row.pk, request, fields)
     return row
 
@@ -281,7 +274,8 @@ def _only_default(row: JudgeScorer) -> None:
         other.save(update_fields=["offline", "updated_at"])
 
 
-def _state(row: JudgeScorer) -> dict[str, Any]:
+def state(row: JudgeScorer) -> dict[str, Any]:
+    """Everything a save may change, for comparing before with after."""
     return {
         "name": row.name,
         "description": row.description,

@@ -16,8 +16,8 @@ class JudgeScorer(WireModel):
     requiresExpected}. `offline`: {numberOfRequests, isDefault, status, vectorSimilarity, jaccardSimilarity, bleuScore,
     rougeScore, sovereigntyIndex, thresholds, codeScorers}. `online`: {enabled, sampleRate, scope, alertThreshold,
     severity, idleSeconds, scopeMode, agentIds} or null; `profile_id` keys its ratings and events and is a fresh one
-    whenever a live profile is made. `copied_from` is the scorer, or the grading config of a dataset, that this one was
-    copied from.
+    whenever a live profile is made. `copied_from` is the grading config (another scorer's, or a dataset's own) that a
+    live profile was to be bound to when this copy was made for it.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="judge_scorers")

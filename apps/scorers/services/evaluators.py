@@ -17,7 +17,6 @@ from apps.core.ids import is_id, new_id
 from apps.datasets.models import Dataset
 from apps.datasets.selectors import dataset_of_grading
 from apps.projects.models import Project
-from apps.projects.services import audit
 from apps.scorers import sections
 from apps.scorers.models import JudgeScorer
 from apps.scorers.services import judge_scorers as scorers
@@ -52,11 +51,15 @@ def update_evaluator(
     """
     row = _locked(project, profile_id)
     settings_id = body.get("evaluationSettingsId")
-    if "evaluationSettingsId" in body and settings_id not in (row.pk, row.copied_from or None):
+    if "evaluationSettingsId" in body and settings_id not in (row.pk, row.copied_from or row.pk):
         if row.builtin_key:
             raise APIError(scorers.BASELINE_READ_ONLY, 409)
-        row = _moved(row, _bindable(project, settings_id, creator=creator))
-    before = scorers.state(row)
+        target = _bindable(project, settings_id, creator=creator)
+        before = scorers.state(target)
+        _hand_over(row, target)
+        row = target
+    else:
+        before = scorers.state(row)
     if "name" in body:
         name = sections.name_of(body["name"])
         row.profile_name = "" if name == row.name and not row.profile_name else name
@@ -105,7 +108,9 @@ def _bindable(project: Project, settings_id: Any, *, creator: str) -> JudgeScore
         return _of_dataset(dataset, creator=creator)
     if source.online is None:
         return source
-    return scorers.insert_copy(source, name=f"{source.name[:293]} (copy)", creator=creator)
+    copy = scorers.copy_of(source, name=f"{source.name[:293]} (copy)")
+    copy.copied_from = source.pk
+    return scorers.insert(copy, creator=creator)
 
 
 def _of_dataset(dataset: Dataset, *, creator: str) -> JudgeScorer:
@@ -122,14 +127,18 @@ def _of_dataset(dataset: Dataset, *, creator: str) -> JudgeScorer:
     return scorers.insert(row, creator=creator)
 
 
-def _moved(source: JudgeScorer, target: JudgeScorer) -> JudgeScorer:
-    """Hand a profile with its id and name to another scorer that has none; what it has rated goes with it."""
-    profile_id, name, online = source.profile_id, source.profile_name or source.name, source.online
+def _hand_over(source: JudgeScorer, target: JudgeScorer) -> None:
+    """Give a profile with its id and name to a scorer that has none; what it has rated goes with it.
+
+    The target is left for the caller to save.
+    """
+    target.profile_id, target.profile_name, target.online = (
+        source.profile_id,
+        source.profile_name or source.name,
+        source.online,
+    )
     source.profile_id, source.profile_name, source.online = new_id(), "", None
     source.save(update_fields=["profile_id", "profile_name", "online", "updated_at"])
-    target.profile_id, target.profile_name, target.online = profile_id, name, online
-    target.save(update_fields=["profile_id", "profile_name", "online", "updated_at"])
-    return target
 
 
 def _save(

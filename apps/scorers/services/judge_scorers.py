@@ -177,14 +177,8 @@ def copy_of(source: JudgeScorer, *, name: str) -> JudgeScorer:
         description=source.description,
         judge=wire.judge(source),
         offline={**wire.offline(source), "isDefault": False},
-        copied_from=source.pk,
         template_key=source.template_key,
     )
-
-
-def insert_copy(source: JudgeScorer, *, name: str, creator: str) -> JudgeScorer:
-    """Store a copy with its first history entry (call inside a transaction)."""
-    return insert(copy_of(source, name=name), creator=creator)
 
 
 def insert(row: JudgeScorer, *, creator: str) -> JudgeScorer:

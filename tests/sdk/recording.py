@@ -70,6 +70,6 @@ class Recording:
 
         return of(root)
 
-    def totals(self) -> dict[str, Any]:
-        """The project's counts over the last day: traces, spans, spansByKind, tokens, costUsd, toolCalls, toolFailures."""
-        return dict(self.read("/monitor/metrics", window="24h")["totals"])
+    def totals(self, window: str = "24h") -> dict[str, Any]:
+        """The project's counts of a window: traces, spans, spansByKind, tokens, costUsd, toolCalls, toolFailures."""
+        return dict(self.read("/monitor/metrics", window=window)["totals"])

@@ -13,14 +13,19 @@ from __future__ import annotations
 from typing import Any, Literal, Required, TypedDict
 
 
-class Metrics(TypedDict, total=False):
-    """Which similarity metrics run; `vectorModel` names the embedding model, None for the provider's default."""
+class VectorMetric(TypedDict, total=False):
+    """The embedding model of the vector metric, None for the provider's default."""
 
-    vector: bool
+    model: str | None
+
+
+class Metrics(TypedDict, total=False):
+    """Which similarity metrics run; `vector` is null when it does not."""
+
+    vector: VectorMetric | None
     jaccard: bool
     bleu: bool
     rouge: bool
-    vectorModel: str | None
 
 
 class CodeScorer(TypedDict, total=False):

@@ -13,3 +13,12 @@ def storable(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """The text, or its first `most` characters ending in an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def cut_visibly(text: str, most: int) -> str:
+    """The text, or its beginning and end with a mark between them that says how much is missing."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    tail = most - head
+    return f"{text[:head]}\n[... {len(text) - most:,} characters left out ...]\n{text[-tail:]}"

@@ -4,7 +4,7 @@ Only this package talks to a model. Each call has a deadline, bounded retries, t
 budget check, and a readable reason when it cannot be made.
 """
 
-from apps.llm.gateway.chat import ChatAnswer, chat, decode_answer, structured
+from apps.llm.gateway.chat import ChatAnswer, Purpose, chat, decode_answer, structured
 from apps.llm.gateway.embeddings import Embeddings, embed
 from apps.llm.gateway.errors import ModelUnavailable, UnusableAnswer
 
@@ -12,6 +12,7 @@ __all__ = [
     "ChatAnswer",
     "Embeddings",
     "ModelUnavailable",
+    "Purpose",
     "UnusableAnswer",
     "chat",
     "decode_answer",

@@ -263,17 +263,19 @@ def _unknown_to_us(known: set[tuple[str, str]]) -> list[str]:
 
 
 def first_rows(*, migrated: bool) -> str:
-    """The default project, the catalog and the notes the next start needs; answers the default project's key."""
+    """The default project, the catalog, shipped judges and the notes the next start needs; answers the default project's key."""
     from django.apps import apps
     from django.db import transaction
 
     from apps.core.models import InstanceSetting
     from apps.llm.services.catalog import seed_catalog
     from apps.projects.services.projects import ensure_default_project
+    from apps.scorers.services.templates import backfill
 
     kept = read_config(home()).get("apiKey")
     _, key = ensure_default_project(key=kept if isinstance(kept, str) and kept.startswith("agtx_") else None)
     seed_catalog()
+    backfill()
     update_config(home(), apiKey=key)
     if migrated:
         ours = {config.label for config in apps.get_app_configs() if config.name.startswith("apps.")}

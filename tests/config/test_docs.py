@@ -68,7 +68,8 @@ def _patterns(resolver: URLResolver, prefix: str = "") -> list[str]:
 def test_every_api_route_is_on_the_map():
     page = read("api.md")
     named = {
-        re.sub(r"\{(?!monitor|evaluations)\w+\}", "{}", route) for route in re.findall(r"[`\s]((?:/|\{monitor\}|\{evaluations\})[^`\s,]*)", page)
+        re.sub(r"\{(?!monitor|evaluations)\w+\}", "{}", route)
+        for route in re.findall(r"[`\s]((?:/|\{monitor\}|\{evaluations\})[^`\s,]*)", page)
     }
     for path in _patterns(get_resolver()):
         if not path.startswith("api/v1/"):

@@ -11,6 +11,7 @@ from django.db import models
 
 from apps.core.ids import default_id
 from apps.core.models import WireModel
+from apps.datasets.fields import PackedJSONField
 from apps.projects.models import Project
 
 
@@ -45,7 +46,7 @@ class DatasetVersion(WireModel):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField()
-    snapshot = models.JSONField()
+    snapshot = PackedJSONField()
     change_summary = models.CharField(max_length=500)
     creator = models.CharField(max_length=254, blank=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import Count, QuerySet, TextField
+from django.db.models import BinaryField, Count, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from apps.core.ids import LENGTH
@@ -49,9 +49,9 @@ def dataset_of_grading(project: Project, grading_id: str) -> Dataset | None:
 
 
 def versions(dataset: Dataset, *, snapshots: bool = False) -> QuerySet[DatasetVersion]:
-    """The history, newest first; with `snapshots` each row has its snapshot as JSON text in `snapshot_text`."""
+    """The history, newest first; with `snapshots` each row has its stored snapshot in `snapshot_packed`."""
     rows = dataset.versions.defer("snapshot").order_by("-version")
-    return rows.annotate(snapshot_text=Cast("snapshot", TextField())) if snapshots else rows
+    return rows.annotate(snapshot_packed=Cast("snapshot", BinaryField())) if snapshots else rows
 
 
 def get_version(dataset: Dataset, version_id: str) -> DatasetVersion | None:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Raw
 
 from apps.core.times import datetime_to_iso
+from apps.datasets.fields import unpacked
 from apps.datasets.grading import GRADING_KEYS
 from apps.datasets.models import Dataset, DatasetVersion
 
@@ -40,12 +41,24 @@ def content(dataset: Dataset, questions: Any = None) -> dict[str, Any]:
 
 def version(row: DatasetVersion) -> dict[str, Any]:
     """One entry of the history (DATA-037)."""
-    text = getattr(row, "snapshot_text", None)
+    packed = getattr(row, "snapshot_packed", None)
     return {
         "_id": row.pk,
         "version": row.version,
-        "snapshot": row.snapshot if text is None else Raw(text.encode()),
+        "snapshot": row.snapshot if packed is None else Raw(unpacked(packed)),
         "createdAt": datetime_to_iso(row.created_at),
         "changeSummary": row.change_summary,
         "creator": row.creator or None,
+    }
+
+
+def restoring_body(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The body of an edit that brings back a snapshot whole: what it does not have is null, which clears it."""
+    return {
+        "name": snapshot["name"],
+        "description": snapshot.get("description"),
+        "numberOfRequests": snapshot.get("numberOfRequests"),
+        **{key: snapshot.get(key) for key in GRADING_KEYS},
+        "ci": snapshot.get("ci"),
+        "questions": snapshot.get("questions") or [],
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.core.api.errors import APIError
+from apps.datasets.models import DatasetVersion
 from apps.datasets.services.datasets import update_dataset
+from apps.datasets.wire import restoring_body
 from tests.datasets.conftest import PAGES, SDK
 
 
@@ -86,3 +88,32 @@ def test_an_editor_that_is_behind_is_told(api, make, project):
     assert api.put(path, {"name": "b", "baseVersion": "0"}).status_code == 400
     with pytest.raises(APIError):
         update_dataset(project=project, dataset_id=body["_id"], body={"name": "c"}, base_version=0)
+
+
+def test_a_snapshot_brings_everything_back(api, make, project):
+    """A state with less than the present one clears what came since (DATA-038)."""
+    body = make("q", description="d")
+    path = f"{PAGES}/datasets/{body['_id']}"
+    later = {"questions": [], "judgeModel": "m", "ci": {"enabled": True}, "description": None, "numberOfRequests": 4}
+    assert api.put(path, later).json() != body
+    oldest = api.get(f"{path}/versions").json()[-1]
+    assert api.put(path, restoring_body(oldest["snapshot"])).json() == body
+    assert api.get(f"{path}/versions").json()[0]["version"] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_snapshots_survive_the_migration(project):
+    """History of before is there afterwards, whatever is in it."""
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    snapshot = {"name": "n", "questions": [{"main_question": {"query": "😀 \u2028"}}], "status": "published"}
+    MigrationExecutor(connection).migrate([("datasets", "0001_initial")])
+    then = MigrationExecutor(connection).loader.project_state([("datasets", "0001_initial")]).apps
+    dataset = then.get_model("datasets", "Dataset").objects.create(project_id=project.pk, name="n")
+    then.get_model("datasets", "DatasetVersion").objects.create(
+        dataset=dataset, version=0, snapshot=snapshot, change_summary="Created"
+    )
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+    assert DatasetVersion.objects.get().snapshot == snapshot

@@ -37,11 +37,11 @@ def _stand_in() -> types.ModuleType:
         scored = types.SimpleNamespace(
             status="skipped", rating=None, justification=None, raw_verdict="", vector_similarity=None,
             jaccard_similarity=None, bleu_score=None, rouge_score=None, code_scorer_results=None,
-            judge_scorer_results=None, judge_cost_usd=None,
+            judge_scorer_results=None, judge_cost_usd=None, warnings=[],
         )  # fmt: skip
 
         def ask(member: Any) -> tuple[str, float | None, str]:
-            expected = (case.get("main_question") or {}).get("expectedResults")
+            expected = case.get("expectedResults")
             prompt = f"{member['name']}\n{answer.input}\n[{answer.output}]\n{expected}\n{member['acceptanceCriteria']}"
             try:
                 said = chat(project=project, prompt=prompt, purpose="judge", model=member["judgeModel"])

@@ -79,7 +79,7 @@ class ScoredResultSerializer(serializers.Serializer):
     idempotencyKey = serializers.CharField()
     rating = serializers.FloatField(allow_null=True)
     justification = serializers.CharField(allow_null=True)
-    status = serializers.ChoiceField(["scored", "skipped", "failed"])
+    status = serializers.CharField(help_text="scored, skipped, failed")
     vectorSimilarity = serializers.FloatField(allow_null=True)
     jaccardSimilarity = serializers.FloatField(allow_null=True)
     bleuScore = serializers.FloatField(allow_null=True)
@@ -117,7 +117,7 @@ class FinalizedSerializer(serializers.Serializer):
     """Reply of `POST /runs/:id/finalize`."""
 
     runId = serializers.CharField()
-    status = serializers.ChoiceField(["completed", "failed"])
+    status = serializers.CharField(help_text="completed, failed")
     liveStatistics = LiveStatisticsSerializer()
 
 
@@ -164,7 +164,7 @@ class ResultRowSerializer(serializers.Serializer):
     judgeScorerResults = serializers.ListField(child=serializers.DictField(), allow_null=True)
     isSmokeTestVariant = serializers.BooleanField()
     smokeTestVariantText = serializers.CharField(allow_null=True)
-    status = serializers.ChoiceField(["scored", "skipped", "failed"])
+    status = serializers.CharField(help_text="scored, skipped, failed")
     error = serializers.DictField(allow_null=True)
     metadata = serializers.DictField(required=False)
     observableTrace = serializers.DictField(required=False)
@@ -181,7 +181,7 @@ class RunSerializer(serializers.Serializer):
     additionalScorerIds = serializers.ListField(child=serializers.CharField(), allow_null=True)
     scorerBreakdown = BreakdownEntrySerializer(many=True, allow_null=True)
     evaluationSubject = serializers.DictField(allow_null=True)
-    status = serializers.ChoiceField(["in_progress", "completed", "failed"])
+    status = serializers.CharField(help_text="in_progress, completed, failed")
     resultCount = serializers.IntegerField()
     averageRating = serializers.FloatField(allow_null=True)
     liveStatistics = LiveStatisticsSerializer()

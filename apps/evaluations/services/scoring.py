@@ -34,10 +34,12 @@ class Outcome:
     code_scorer_results: list[dict[str, Any]] | None = None
     judge_scorer_results: list[dict[str, Any]] | None = None
     judge_cost_usd: float | None = None
+    # For the run, not for the row.
+    warnings: list[str] = field(default_factory=list)
 
     def columns(self) -> dict[str, Any]:
         """The columns of the result row."""
-        return {name: getattr(self, name) for name in Outcome.__slots__}
+        return {name: getattr(self, name) for name in Outcome.__slots__ if name != "warnings"}
 
 
 @dataclass(slots=True)
@@ -76,7 +78,7 @@ def score(project: Project, frozen: Frozen, row: Result) -> Outcome:
         retrieval_context=row.retrieval_context,
     )
     try:
-        scored = score_answer(project, frozen.grader, frozen.case(row.question_index), answer)
+        scored = score_answer(project, frozen.grader, frozen.main_question(row.question_index), answer)
     except (DatabaseError, InterfaceError):
         raise
     except Exception:
@@ -99,6 +101,7 @@ def score(project: Project, frozen: Frozen, row: Result) -> Outcome:
         code_scorer_results=clean(scored.code_scorer_results) or None,
         judge_scorer_results=clean(scored.judge_scorer_results) or None,
         judge_cost_usd=_finite(scored.judge_cost_usd),
+        warnings=list(scored.warnings),
     )
 
 

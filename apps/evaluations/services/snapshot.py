@@ -34,6 +34,11 @@ class Frozen:
             return {}
         return self.questions[index]
 
+    def main_question(self, index: int | None) -> dict[str, Any]:
+        """The question a result answers, with its expectations; an empty one for an index the dataset does not have."""
+        main = self.case(index).get("main_question")
+        return main if isinstance(main, dict) else {}
+
     def question_text(self, index: int | None) -> str | None:
         """The main question's text; None for an index the dataset does not have."""
         case = self.case(index)

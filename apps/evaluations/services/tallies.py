@@ -16,6 +16,7 @@ from apps.evaluations.models import CaseTally, Result, Run, ScorerTally
 from apps.evaluations.services.scoring import Outcome, Verdict, verdicts
 
 FAILED_RATING = 0.0
+MAX_WARNINGS = 20
 
 
 def rated_value(status: str, rating: float | None) -> float | None:
@@ -39,6 +40,8 @@ def add(row: Result, outcome: Outcome, grader: dict[str, Any]) -> None:
     elif outcome.status == Result.Status.FAILED:
         changes["failed"] = F("failed") + 1
     Run.objects.filter(pk=row.run_id).update(**changes, **(_plus(value) if value is not None else {}))
+    if outcome.warnings:
+        _warn(row.run_id, outcome.warnings)
     if row.is_variant:
         return
     if value is not None and row.question_index is not None:
@@ -46,6 +49,14 @@ def add(row: Result, outcome: Outcome, grader: dict[str, Any]) -> None:
     for verdict in _extra_verdicts(outcome, grader):
         if verdict.rating is not None:
             _add_to_scorer(row.run_id, verdict)
+
+
+def _warn(run_id: str, texts: list[str]) -> None:
+    """Keep what a person should know about the run, each text once."""
+    known: list[str] = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
+    fresh = [text for text in dict.fromkeys(texts) if text not in known]
+    if fresh and len(known) < MAX_WARNINGS:
+        Run.objects.filter(pk=run_id).update(warnings=[*known, *fresh][:MAX_WARNINGS])
 
 
 def judges_of(grader: dict[str, Any]) -> list[tuple[str, str]]:

@@ -6,6 +6,8 @@ import time
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The last millisecond a datetime can name (9999-12-31); what lies behind it is shown as this moment.
+_LAST_MS = 253_402_300_799_999
 
 
 def now_ms() -> int:
@@ -15,6 +17,7 @@ def now_ms() -> int:
 
 def to_iso(ms: int) -> str:
     """`2026-08-27T10:30:00.000Z` for milliseconds since 1970."""
+    ms = min(ms, _LAST_MS)
     moment = _EPOCH + timedelta(milliseconds=ms)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
 
@@ -31,7 +34,7 @@ def to_ms(moment: datetime) -> int:
 
 def from_ms(ms: int) -> datetime:
     """The aware UTC datetime of milliseconds since 1970."""
-    return _EPOCH + timedelta(milliseconds=ms)
+    return _EPOCH + timedelta(milliseconds=min(ms, _LAST_MS))
 
 
 def parse_iso_ms(text: str) -> int:

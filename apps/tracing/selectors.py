@@ -16,6 +16,7 @@ from django.db.models import Count, Q, Sum
 from apps.core.ids import LENGTH, MAX_MS, is_id, time_prefix
 from apps.projects.models import Project
 from apps.tracing import search
+from apps.tracing.ingest.normalize import stored_identifier
 from apps.tracing.models import Agent, Grain, Rollup, Session, Status, ToolRollup, Traffic
 from apps.tracing.rollups.fold import settle
 from apps.tracing.store import reads, searches
@@ -394,7 +395,8 @@ def count_spans(project: Project) -> int:
 
 def session_spans(project: Project, session_id: str, payloads: bool = True) -> list[SpanRow]:
     """Every row of a session, roots and children, in the order they began; empty for an unknown session."""
-    return in_order(reads.of_session(project.pk, session_id, select=reads.columns(payloads=payloads)))
+    stored = stored_identifier(session_id) or ""
+    return in_order(reads.of_session(project.pk, stored, select=reads.columns(payloads=payloads)))
 
 
 # How importers name the sessions they bring in (source 1:6354, 1:6858).
@@ -525,7 +527,7 @@ def list_sessions(
 def get_session(project: Project, session_id: str) -> SessionRow | None:
     """The aggregate of one session, or None when it has no rows."""
     settle()
-    row = Session.objects.filter(project=project, session_id=session_id).first()
+    row = Session.objects.filter(project=project, session_id=stored_identifier(session_id) or "").first()
     return _session_row(row, _agent_names([row.agent_id])) if row else None
 
 

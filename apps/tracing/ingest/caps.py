@@ -15,6 +15,25 @@ from apps.tracing.ingest.cleaning import clean_value, dump, load
 MARKER = "agentx.truncated"
 ENDING = f" [{MARKER}]"
 MAX_TOOL_CALLS = 50
+# Members of metadata that mean something to readers (source 1:2591-2593, 1:2666-2667, 1:2771, 1:2921-2925).
+KNOWN_KEYS = frozenset(
+    {
+        "promptName",
+        "version",
+        "systemPrompt",
+        "system",
+        "instructions",
+        "retrievalContext",
+        "tools",
+        "evalRunId",
+        "simulated",
+        "kind",
+        "doc_count",
+        "operation",
+        "streaming",
+        "timeToFirstTokenMs",
+    }
+)
 # Members of a tool call that a cut entry keeps whatever their size; name is bounded on its own.
 _NAME_CHARS = 200
 
@@ -38,6 +57,16 @@ def _cut_member(value: Any, limit: int) -> str:
     return cut_text(value if isinstance(value, str) else _text(value), limit)
 
 
+def _cut_to(value: Any, size: int) -> str:
+    """A metadata value as a cut text whose JSON form, with its escapes, is at most `size` characters (or bare)."""
+    text = value if isinstance(value, str) else _text(value)
+    room = max(0, size - len(ENDING) - 2)
+    kept = text[:room]
+    while kept and (length := len(_text(kept)) - 2) > room:
+        kept = kept[: min(len(kept) - 1, len(kept) * room // length)]
+    return kept + ENDING
+
+
 def cut_metadata(serialized: str, limit: int) -> str:
     """Metadata longer than the limit, as JSON text of an object; the largest values are cut first."""
     value = clean_value(load(serialized))
@@ -46,26 +75,27 @@ def cut_metadata(serialized: str, limit: int) -> str:
     order = sorted(sizes, key=lambda key: (sizes[key], key))
     budget = max(0, limit - overhead)
     kept = len(order)
-    # The smallest values stay whole while an equal share of what is left for the others is at least their size.
-    cut: dict[str, int] = {}
+    result = dict(value)
+    # The smallest values stay whole while an equal share of what is left for the others is at least their size; what
+    # is no longer than the ending would only grow by it.
     for position, key in enumerate(order):
         share = budget // (kept - position)
-        if sizes[key] <= share:
-            budget -= sizes[key]
+        if sizes[key] <= max(share, len(ENDING) + 2):
+            budget = max(0, budget - sizes[key])
         else:
-            cut[key] = max(0, share - len(ENDING) - 2)
-            budget -= min(budget, share)
-    result = {key: _cut_member(item, cut[key]) if key in cut else item for key, item in value.items()}
-    if overhead > limit:
-        # More keys than fit: the first ones stay.
-        used = 0
-        short: dict[str, Any] = {}
-        for key, item in result.items():
-            used += len(_text(key)) + len(_text(item)) + 2
-            if used > limit and short:
+            result[key] = _cut_to(value[key], share)
+            budget -= share
+    lengths = {key: len(_text(key)) + len(_text(item)) + 2 for key, item in result.items()}
+    used = 2 + sum(lengths.values())
+    if used > limit:
+        # More members than fit, however short their values: the largest go, of equal ones the last; what readers
+        # look for goes last of all.
+        places = {key: place for place, key in enumerate(result)}
+        for key in sorted(lengths, key=lambda key: (key not in KNOWN_KEYS, lengths[key], places[key]), reverse=True):
+            if used <= limit or len(result) == 1:
                 break
-            short[key] = item
-        result = short
+            used -= lengths[key]
+            del result[key]
     result[MARKER] = True
     return _text(result)
 

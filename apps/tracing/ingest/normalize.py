@@ -25,8 +25,10 @@ EVAL_RUN = "eval-run"
 # Marks a row whose cache counts are more than the input they are part of by contract: the counts stay as sent, the
 # cost is never below 0, and readers can tell that one of the numbers is wrong.
 INCONSISTENT_COUNTS = "agentx.inconsistentTokens"
-# Whole numbers beyond this are not counts of anything; sums of them stay within 64 bits.
-MAX_COUNT = 10**15
+# Numbers beyond these are not counts or durations (milliseconds) of anything. Sums of millions of them stay within 64
+# bits, and a start plus a duration stays a date.
+MAX_COUNT = 10**12
+MAX_LATENCY_MS = 1e12
 MAX_START_NS = 2**63 - 1
 # Index rows of Postgres end at 2.7 KB; longer identifiers keep their head and a hash of the whole.
 MAX_ID_CHARS = 500
@@ -47,7 +49,7 @@ _text_decoder = msgspec.json.Decoder(str)
 def to_row(*, project_id: int, organization_id: str | None, span: SpanIn, door: str, now_ms: int) -> Row:
     """The row for a span; everything that can be decided without looking at stored rows is decided here."""
     limit = settings.INGEST_MAX_FIELD_CHARS
-    parent = _identifier(span.parent_span_id)
+    parent = stored_identifier(span.parent_span_id)
     is_root = parent is None
     name = _text(span.name)
     error = _text(span.error) if span.error is not None else None
@@ -99,10 +101,10 @@ def to_row(*, project_id: int, organization_id: str | None, span: SpanIn, door: 
     row = Row(
         new_id(created_ms),
         project_id,
-        _identifier(span.span_id),
+        stored_identifier(span.span_id),
         parent,
         None,
-        _identifier(span.session_id),
+        stored_identifier(span.session_id),
         None,
         name,
         kind,
@@ -133,6 +135,7 @@ def to_row(*, project_id: int, organization_id: str | None, span: SpanIn, door: 
         row.tools = tools
         row.agent_ref = _text(span.agent_ref) if span.agent_ref and span.agent_ref.strip() else None
     row.simulated = meta is not None and meta.simulated is True
+    row.trace_id = span.trace_id
     row.organization_id = organization_id
     return row
 
@@ -220,7 +223,11 @@ def _text(text: str) -> str:
     return text if text.isascii() and "\x00" not in text else clean_text(text)
 
 
-def _identifier(text: str | None) -> str | None:
+def stored_identifier(text: str | None) -> str | None:
+    """A span, parent or session id as the store holds it; readers that look one up by what a client names use it too.
+
+    None for an absent or empty one.
+    """
     if not text:
         return None
     text = _text(text)
@@ -263,10 +270,10 @@ def _count(value: Any) -> int | None:
 def _latency(value: Any) -> float | None:
     if value is None:
         return None
-    number = float(value) if not isinstance(value, int) or abs(value) < 10**300 else 1e15
+    number = float(value) if not isinstance(value, int) or abs(value) < 10**300 else MAX_LATENCY_MS
     if not math.isfinite(number):
         return None
-    return min(number, 1e15) if number > 0 else 0.0
+    return min(number, MAX_LATENCY_MS) if number > 0 else 0.0
 
 
 def _payload(payload: bytes | None, limit: int) -> str | None:

@@ -28,13 +28,15 @@ class SpanIn(msgspec.Struct, kw_only=True):
     absent. Counts, latency and the start may be anything their JSON type allows: the pipeline clamps negatives to 0,
     folds `kind` and `framework`, cuts oversized payloads and replaces what the store cannot hold. `start_ns` may be
     the text of a whole number; any other text is ignored. `tools` and `meta` may be left out: they are read from
-    `tool_calls` and `metadata` then.
+    `tool_calls` and `metadata` then. `trace_id` is OTLP's: where it stands as `session_id` too, no session was named,
+    and the parent's session takes its place.
     """
 
     name: str
     span_id: str | None = None
     parent_span_id: str | None = None
     session_id: str | None = None
+    trace_id: str | None = None
     agent_ref: str | None = None
     kind: str | None = None
     framework: str | None = None

@@ -203,6 +203,7 @@ def _map_span(span: OtelSpan, monitor: bool | None) -> _Mapped:
         span_id=span.span_id,
         parent_span_id=span.parent_id,
         session_id=take_text(found, "session", metadata) or span.trace_id,
+        trace_id=span.trace_id,
         kind=kind,
         framework=framework_label(found, span.source),
         model=take_text(found, "model", metadata),

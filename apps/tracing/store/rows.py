@@ -100,6 +100,7 @@ class Row(msgspec.Struct, gc=False):
     tools: tuple[tuple[str, int, int], ...] = ()  # distinct tool names of a root with calls and failures of each
     simulated: bool = False
     agent_ref: str | None = None
+    trace_id: str | None = None  # the OTel trace; as session_id it only stands in for a session nobody named
     organization_id: str | None = None
 
     @property

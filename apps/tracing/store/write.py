@@ -24,7 +24,7 @@ from apps.tracing.store.backend import Backend, Found, backend
 from apps.tracing.store.counts import count_below
 from apps.tracing.store.rows import Row, add_child_models
 
-_PRODUCTION, _UNMONITORED = int(Traffic.PRODUCTION), int(Traffic.UNMONITORED)
+_PRODUCTION, _EVAL, _UNMONITORED = int(Traffic.PRODUCTION), int(Traffic.EVAL_RUN), int(Traffic.UNMONITORED)
 _EVENT_KEYS = {
     int(Outcome.TRACE_ERROR): "agent-trace-error",
     int(Outcome.EMPTY_RESPONSE): "empty-agent-response",
@@ -229,22 +229,34 @@ def _link(store: Backend, project_id: int, new: list[Row], found: Found, contrib
             row.organization_id = new[0].organization_id
             if row.model is not None:
                 price_own(row)
-            contributions.add(old, -1)
+            if old.session_id is not None and (old.session_id != row.session_id or old.traffic != row.traffic):
+                contributions.remove_deleted(old)  # it may have been the first or last of that session
+            else:
+                contributions.add(old, -1)
             contributions.add(row)
             changed.append(row)
     return changed
 
 
 def _inherit(child: Row, parent: Row) -> bool:
-    """Give a child what it has from its parent: root, agent, session, and the traffic of unmonitored roots."""
+    """Give a child what it has from its parent: root, agent, session, and the traffic of eval-run and unmonitored roots.
+
+    A child of OpenTelemetry that names no session stands under its trace id until its parent has a session.
+    """
     changed = False
     if child.root_id is None and parent.root_id is not None:
         child.root_id = parent.root_id
         child.agent_id = parent.agent_id
-        if parent.traffic == _UNMONITORED and child.traffic == _PRODUCTION:
-            child.traffic = _UNMONITORED
+        if parent.traffic in (_EVAL, _UNMONITORED) and child.traffic == _PRODUCTION:
+            child.traffic = parent.traffic
         changed = True
     if child.session_id is None and parent.session_id is not None:
         child.session_id = parent.session_id
         changed = True
+    elif parent.session_id is not None and parent.session_id != child.session_id:
+        trace_id = child.trace_id or parent.trace_id
+        if trace_id is not None and child.session_id == trace_id:
+            child.session_id = parent.session_id
+            child.trace_id = trace_id
+            changed = True
     return changed

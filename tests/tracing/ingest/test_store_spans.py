@@ -42,6 +42,67 @@ def test_a_replay_answers_the_first_id_and_changes_nothing(project):
     assert sum(Rollup.objects.filter(grain=Grain.ALL_TIME).values_list("spans", flat=True)) == 2
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 2, 0, 3), (2, 0, 3, 1)])
+@pytest.mark.parametrize("together", [True, False])
+def test_an_opentelemetry_trace_stands_in_the_session_its_root_names(project, order, together):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    spans = [
+        span("root", span_id="a", session_id="chat", trace_id=trace),
+        span("step", span_id="b", parent_span_id="a", session_id=trace, trace_id=trace, error="boom"),
+        span("tool", span_id="c", parent_span_id="b", session_id=trace, trace_id=trace),
+        span("elsewhere", span_id="d", parent_span_id="a", session_id="other", trace_id=trace),
+    ]
+    arrival = [spans[index] for index in order]
+    for batch in [arrival] if together else [[item] for item in arrival]:
+        store_spans(project, batch)
+    found = dict(Span.objects.values_list("name", "session_id"))
+    assert found == {"root": "chat", "step": "chat", "tool": "chat", "elsewhere": "other"}
+    settle()
+    sessions = Session.objects.order_by("session_id").values_list("session_id", "turn_count", "span_count")
+    assert list(sessions) == [("chat", 1, 3), ("other", 0, 1)]
+
+
+def test_an_opentelemetry_child_without_its_parent_stands_under_its_trace(project):
+    store_spans(project, [span("step", span_id="b", parent_span_id="a", session_id="t1", trace_id="t1")])
+    store_spans(project, [span("root", span_id="x", session_id="t1", trace_id="t1")])
+    assert set(Span.objects.values_list("session_id", flat=True)) == {"t1"}
+
+
+@pytest.mark.parametrize("root_first", [True, False])
+def test_children_of_an_eval_run_are_eval_traffic(project, root_first):
+    root = span("root", span_id="a", session_id="s", source="eval-run", input_tokens=1)
+    child = span("llm", span_id="b", parent_span_id="a", input_tokens=5)
+    for item in [root, child] if root_first else [child, root]:
+        store_spans(project, [item])
+    assert set(Span.objects.values_list("traffic", flat=True)) == {1}
+    settle()
+    assert set(Rollup.objects.values_list("traffic", flat=True)) == {1}
+    assert not Session.objects.exists()
+
+
+def test_absurd_numbers_neither_break_dates_nor_sums(api, project):
+    far = 2**63 - 1
+    for _ in range(3):
+        [stored] = store_spans(
+            project, [span(session_id="s", latency_ms=1e300, input_tokens=1e30, output_tokens=10**30, start_ns=far)]
+        )
+    listed = api.get("/agent-monitoring/sessions", window="30d")
+    assert listed.status_code == 200
+    assert [row["turnCount"] for row in listed.json()["sessions"]] == [3]
+    detail = api.get(f"/ingest/traces/{stored.id}").json()
+    assert (detail["latencyMs"], detail["inputTokens"], detail["outputTokens"]) == (1e12, 10**12, 10**12)
+    assert detail["createdAt"].startswith("2262-04-11T")
+    # A million such spans still add up within 64 bits.
+    assert 1_000_000 * detail["inputTokens"] < 2**63
+
+
+@pytest.mark.parametrize("length", [500, 501, 3000])
+def test_a_session_is_found_by_the_id_it_was_sent_with(api, project, length):
+    name = "s" * length
+    store_spans(project, [span(session_id=name), span("c", parent_span_id="x", session_id=name)])
+    assert len(api.get(f"/ingest/sessions/{name}/spans").json()["spans"]) == 2
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (1, 0, 2)])
 @pytest.mark.parametrize("together", [True, False])
 def test_every_order_of_arrival_gives_the_same_tree(project, order, together):
@@ -130,6 +191,27 @@ def test_long_payloads_keep_their_marker_and_small_keys(project, settings):
     first, second = json.loads(row.tool_calls)
     assert first["name"] == "t" and first["success"] is False and first["agentx.truncated"] is True
     assert second == {"name": "u"}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {f"k{n}": "v" * 50 for n in range(5000)},
+        {f"k{n}": n for n in range(20_000)},
+        {f"k{n}": "v" * 30_000 for n in range(2000)},
+        {"k" * 200_000: 1, "l": "x" * 95_000},
+        {"nested": {f"k{n}": "v" * 50 for n in range(5000)}},
+    ],
+    ids=["short values", "numbers", "long values", "long key", "nested"],
+)
+def test_metadata_stays_within_its_cap_whatever_its_shape(project, settings, metadata):
+    [stored] = store_spans(project, [span(metadata={"promptName": "p", **metadata})])
+    text = Span.objects.get(id=stored.id).metadata
+    kept = json.loads(text)
+    assert len(text) <= settings.INGEST_MAX_FIELD_CHARS + 30
+    assert kept["promptName"] == "p" and kept["agentx.truncated"] is True
+    if max(map(len, metadata)) < 100:
+        assert len(text) > settings.INGEST_MAX_FIELD_CHARS * 0.9  # no more is lost than must be
 
 
 def test_the_store_takes_what_it_cannot_hold(project):

@@ -36,13 +36,15 @@ def span_lists(draw):
     spans = []
     for n in range(count):
         parent = draw(st.sampled_from([None, None, *ids, "missing"]))
+        trace = draw(st.sampled_from([None, None, "t"]))  # OpenTelemetry: stands in for a session that nobody named
         tools = draw(st.lists(st.sampled_from([("t", True), ("t", False), ("u", None)]), max_size=3))
         spans.append(
             SpanIn(
                 name=draw(st.sampled_from(["a", "b"])),
                 span_id=draw(st.sampled_from([ids[n], ids[n], ids[n], None, ids[0]])),
                 parent_span_id=parent,
-                session_id=draw(st.sampled_from([None, "x", "y"])),
+                session_id=draw(st.sampled_from([None, "x", "y"])) or trace,
+                trace_id=trace,
                 model=draw(st.sampled_from([None, "m", "unpriced"])),
                 framework=draw(st.sampled_from([None, "F"])),
                 source=draw(st.sampled_from([None, None, "eval-run"])),

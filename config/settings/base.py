@@ -118,6 +118,11 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.operations.api.schema.describe_refusals",
     ],
+    "ENUM_NAME_OVERRIDES": {
+        "ResultStatusEnum": ["scored", "skipped", "failed"],
+        "FinalStatusEnum": ["completed", "failed"],
+        "RunStatusEnum": ["in_progress", "completed", "failed"],
+    },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -8,14 +8,11 @@ failure of one part never touches the others.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from django.db import connection, connections
-
+from apps.core.workers import Workers
 from apps.llm import gateway
 from apps.projects.models import Project
 from apps.scorers import members as other_members
@@ -31,17 +28,8 @@ from apps.scorers.sandbox.javascript import ABSENT
 
 T = TypeVar("T")
 
-# Judges of one process beside the ones its callers wait in; the gateway bounds the calls themselves.
-_THREADS = 32
-_threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="judges")
-
-
-def _after_fork() -> None:
-    global _threads
-    _threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="judges")
-
-
-os.register_at_fork(after_in_child=_after_fork)
+# For the judges of an answer beside its primary one, which the caller's own thread waits for.
+_beside = Workers(name="judging-beside")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,19 +187,8 @@ def _vector(project: Project, material: JudgeMaterial, wanted: Mapping[str, Any]
 
 
 def _start(jobs: Sequence[Callable[[], T]]) -> list[Callable[[], T]]:
-    """Start jobs in threads; each returned callable waits for one. Inside a transaction they run when they are waited
-    for, on the caller's connection: another one would not see its rows."""
-    if connection.in_atomic_block:
-        return list(jobs)
-    futures: list[Future[T]] = [_threads.submit(_in_thread, job) for job in jobs]
-    return [future.result for future in futures]
-
-
-def _in_thread(job: Callable[[], T]) -> T:
-    try:
-        return job()
-    finally:
-        connections.close_all()
+    """Start jobs in threads; each returned callable waits for one."""
+    return [_beside.submit(job).result for job in jobs]
 
 
 # --- Code scorers

@@ -164,3 +164,9 @@ def test_context_stated_on_the_trace_goes_before_its_retrieval_rows(trace):
         {"name": "kb", "kind": "retrieval", "output": j(["row"])}, metadata=j({"retrievalContext": ["stated"]})
     )
     assert actual_context(None, material) == ["stated"]
+
+
+def test_of_two_calls_of_one_tool_only_the_failed_one_is_marked(trace):
+    calls = [{"name": "pay", "success": True}, {"name": "pay", "success": False, "error": "declined"}]
+    pay = {"name": "pay", "kind": "tool"}
+    assert trace(pay, pay, tool_calls=j(calls)).trajectory == "1. Tool pay\n2. Tool pay - FAILED\n   error: declined"

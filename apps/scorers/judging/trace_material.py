@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +61,10 @@ def material_of(rows: Sequence[SpanRow]) -> TraceMaterial:
     metadata = parsed(root.metadata)
     metadata = metadata if isinstance(metadata, dict) else {}
     used = list(
-        dict.fromkeys([str(call.get("name") or "") for call in calls] + [r.name for r in rows if r.kind == "tool"])
+        dict.fromkeys(
+            [str(call.get("name") or "") for call in calls]
+            + [r.name for r in rows if r.kind == "tool" and not r.tool_calls]
+        )
     )
     reasoning = next(
         (metadata[key] for key in ("chainOfThought", "chain_of_thought") if isinstance(metadata.get(key), str)), ""
@@ -91,20 +95,24 @@ class _Step:
 def _tree_steps(rows: Sequence[SpanRow], root: SpanRow) -> list[_Step]:
     """Tool, retrieval and sub-agent rows below the root. Without a tool row the root's flat list tells more."""
     titles = {"tool": "Tool", "retrieval": "Retrieval", "agent": "Sub-agent"}
-    below = [row for row in rows if row is not root and row.kind in titles]
+    # A row whose kind was inferred from a list of calls of its own is no execution of one tool.
+    below = [
+        row for row in rows if row is not root and row.kind in titles and not (row.kind == "tool" and row.tool_calls)
+    ]
     if not any(row.kind == "tool" for row in below) and tool_calls_of(root):
         return []
-    said = {str(call.get("name")): call for call in tool_calls_of(root)}
-    return [
-        _Step(
-            f"{titles[row.kind]} {row.name}",
-            parsed(row.input),
-            parsed(row.output),
-            bool(row.error) or (row.kind == "tool" and said.get(row.name, {}).get("success") is False),
-            row.error,
-        )
-        for row in below
-    ]
+    listed: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+    for call in tool_calls_of(root):
+        listed[str(call.get("name"))].append(call)
+    steps = []
+    for row in below:
+        failed, error = bool(row.error), row.error
+        if row.kind == "tool" and listed[row.name]:
+            call = listed[row.name].popleft()
+            failed = failed or call.get("success") is False
+            error = error or (str(call["error"]) if call.get("error") else None)
+        steps.append(_Step(f"{titles[row.kind]} {row.name}", parsed(row.input), parsed(row.output), failed, error))
+    return steps
 
 
 def _call_step(call: dict[str, Any]) -> _Step:

@@ -74,6 +74,7 @@ def test_same_source_then_same_query(api, make):
     assert again.json()["duplicate"] == {"reason": "same-source", "existingQuery": "first"}
     assert again.json()["error"]
     same = add(api, dataset, case(" what IS\nyour policy? ", sessionId="x"))
+    assert add(api, make("caf\u00e9?"), case("CAFE\u0301?", traceId="y")).status_code == 409
     assert same.json()["duplicate"] == {"reason": "same-query", "existingQuery": "What is  your Policy?"}
     assert add(api, dataset, case("other", sessionId="x")).status_code == 201
     assert add(api, dataset, case("another", sessionId="x")).json()["duplicate"]["reason"] == "same-source"
@@ -181,3 +182,15 @@ def test_ten_thousand_cases(api, make, django_assert_max_num_queries):
     dataset = make(*(f"Question {n}?" for n in range(10_000)))
     with django_assert_max_num_queries(12):
         assert add(api, dataset, case("one more", traceId="t")).json()["caseCount"] == 10_001
+
+
+def test_large_dataset_is_embedded_once(api, make, embeddings):
+    """In batches, in order; the next add asks for its own question alone."""
+    queries = [f"Question {n}?" for n in range(1500)]
+    embeddings.known |= {"Question 1499?": (1, 0), "the last one again": (1, 0.01), "new": (-1, 0)}
+    dataset = make(*queries)
+    duplicate = add(api, dataset, case("the last one again", traceId="t")).json()["duplicate"]
+    assert duplicate["existingQuery"] == "Question 1499?"
+    asked = len(embeddings.requests)
+    assert add(api, dataset, case("new", traceId="t2")).status_code == 201
+    assert [request.json["input"] for request in embeddings.requests[asked:]] == [["new"]]

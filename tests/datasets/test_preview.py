@@ -126,3 +126,11 @@ def test_long_session(api, span, django_assert_max_num_queries):
     preview(api, sessionId="long")
     with django_assert_max_num_queries(2):
         assert len(preview(api, sessionId="long").json()["turns"]) == 30
+
+
+def test_cut_conversation_has_no_question(api, span):
+    """What ingest cut off cannot be asked, and an earlier message does not stand for it; a long plain text can."""
+    history = [{"role": "user", "content": "x" * 60_000}, {"role": "user", "content": "y" * 60_000}]
+    assert preview(api, traceId=span("agent", input=history).id).status_code == 404
+    [turn] = preview(api, traceId=span("agent", input="z" * 120_000).id).json()["turns"]
+    assert turn["query"].startswith("zzz")

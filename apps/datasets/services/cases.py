@@ -6,6 +6,7 @@ the same meaning (DATA-055..059). Only main questions are compared.
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,7 +180,7 @@ def similar_duplicate(vectors: similarity.Vectors, query: str, existing: list[st
 
 def normalized_query(text: str) -> str:
     """A question without regard to case and spacing."""
-    return " ".join(text.split()).casefold()
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def _source_key(case: dict[str, Any]) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from apps.tracing.ingest.caps import ENDING
 from apps.tracing.store.reads import SpanRow
 from apps.tracing.trajectory import parsed
 
@@ -56,7 +57,7 @@ def _asked(value: Any, depth: int) -> str:
         found = None if inner is None else _conversation(inner, depth)
         if found is not None:
             return _last(found, _USERS)
-        return "" if _is_stub(inner) else value
+        return "" if _is_stub(inner) or (inner is None and _is_cut_conversation(value)) else value
     found = _conversation(value, depth)
     if found is not None:
         return _last(found, _USERS)
@@ -106,6 +107,11 @@ def _embedded(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _is_cut_conversation(text: str) -> bool:
+    """Messages that ingest cut at its cap: the last question is not there any more, and no other one stands for it."""
+    return text.endswith(ENDING) and text.lstrip()[:1] in ("[", "{") and '"role"' in text[:2000]
 
 
 def _is_stub(value: Any) -> bool:

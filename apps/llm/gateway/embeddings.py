@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib.util
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "text-embedding-3-small"
 OFFLINE_MODEL = "universal-sentence-encoder (offline)"
 _BATCH = 256
+_AT_ONCE = 4
 _MAX_CHARS = 20_000
 
 
@@ -55,12 +57,17 @@ async def _remote(texts: list[str], model: str, key: str, timeout_s: float) -> l
 
     try:
         async with AsyncOpenAI(api_key=key, base_url=base_url("openai"), max_retries=2, timeout=timeout_s) as client:
-            rows: list[list[float]] = []
-            for start in range(0, len(texts), _BATCH):
-                answer = await client.embeddings.create(
-                    model=model, input=texts[start : start + _BATCH], encoding_format="float"
-                )
-                rows.extend(item.embedding for item in answer.data)
+            free = asyncio.Semaphore(_AT_ONCE)
+
+            async def batch(start: int) -> list[list[float]]:
+                async with free:
+                    answer = await client.embeddings.create(
+                        model=model, input=texts[start : start + _BATCH], encoding_format="float"
+                    )
+                return [item.embedding for item in answer.data]
+
+            made = await asyncio.gather(*(batch(start) for start in range(0, len(texts), _BATCH)))
+            rows = [row for part in made for row in part]
     except APIError as error:
         status = getattr(error, "status_code", None)
         said = f"answered {status}" if status else "could not be reached"

@@ -45,6 +45,14 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Threads that run Django. Each holds one database connection for as long as the process lives.
 WEB_THREADS = 8
+# Threads of their own for requests that wait for models, so that a batch being judged for minutes keeps no page waiting.
+JUDGING_THREADS = 16
+_JUDGING = re.compile(
+    r"/api/v1/(?:custom-agent-evaluations/runs(?:/[^/]+/(?:results|analyze))?"
+    r"|evaluate/(?:analyze/.+|runs/pairwise|synthesize-cases|datasets/suggest-expected)"
+    r"|custom-agent-evaluations/datasets/suggest-expected"
+    r"|ingest/(?:traces/[^/]+/evaluate|ci-runs/[^/]+/results))"
+)
 # How long a client may take to send its body.
 BODY_TIMEOUT_SECONDS = 60.0
 # How much of a refused body is taken in before its connection is cut.
@@ -59,6 +67,7 @@ class Router:
 
     def __init__(self) -> None:
         self._bridge = Bridge(django_wsgi, workers=WEB_THREADS)
+        self._judging = Bridge(django_wsgi, workers=JUDGING_THREADS)
         self._background: Background | None = None
         self._live = LiveTraces()
         self._raw = self._routes()
@@ -163,7 +172,8 @@ class Router:
             except TimeoutError:
                 await json_error(send, 408, "Request body did not arrive in time", _CLOSE)
                 return
-        await self._bridge(scope, body, receive, send)
+        judging = scope["method"] == "POST" and _JUDGING.fullmatch(scope["path"]) is not None
+        await (self._judging if judging else self._bridge)(scope, body, receive, send)
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -183,6 +193,7 @@ class Router:
             if self._background is not None:
                 await self._background.stop()
             self._bridge.close()
+            self._judging.close()
         except Exception as error:
             logger.exception("the server did not stop cleanly")
             await send({"type": "lifespan.shutdown.failed", "message": str(error)})

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import re
-import sys
-import types
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -17,63 +13,6 @@ from tests.support.providers import Answer, FakeProvider, ProviderRequest
 from tests.support.reads import api, other_api, other_project, span  # noqa: F401
 
 SDK = "/custom-agent-evaluations"
-
-
-def _stand_in() -> types.ModuleType:
-    """A thin primary judge, for as long as the scorers' own module is missing."""
-    from apps.llm.gateway import ModelUnavailable, chat
-    from apps.scorers.judging.verdict import parse_verdict
-
-    module = types.ModuleType("apps.scorers.scoring")
-
-    @dataclass
-    class StandInAnswer:
-        input: str
-        output: str
-        trace_id: str | None = None
-        retrieval_context: Any = None
-
-    def score_answer(project: Any, grader: Any, case: Any, answer: Any) -> Any:
-        scored = types.SimpleNamespace(
-            status="skipped", rating=None, justification=None, raw_verdict="", vector_similarity=None,
-            jaccard_similarity=None, bleu_score=None, rouge_score=None, code_scorer_results=None,
-            judge_scorer_results=None, judge_cost_usd=None, warnings=[],
-        )  # fmt: skip
-
-        def ask(member: Any) -> tuple[str, float | None, str]:
-            expected = case.get("expectedResults")
-            prompt = f"{member['name']}\n{answer.input}\n[{answer.output}]\n{expected}\n{member['acceptanceCriteria']}"
-            try:
-                said = chat(project=project, prompt=prompt, purpose="judge", model=member["judgeModel"])
-            except ModelUnavailable as error:
-                return "skipped", None, error.reason
-            verdict = parse_verdict(said.text, said.finish_reason)
-            rating = getattr(verdict, "rating", None)
-            return (
-                "scored" if rating is not None else "skipped",
-                rating,
-                verdict.justification if rating is not None else verdict.reason,
-            )
-
-        scored.status, scored.rating, scored.justification = ask(grader["primary"])
-        if grader["extras"]:
-            scored.judge_scorer_results = [
-                dict(zip(("status", "rating", "justification"), ask(item), strict=True))
-                | {"scorerId": item["id"], "name": item["name"]}
-                for item in grader["extras"]
-            ]
-        return scored
-
-    module.Answer = StandInAnswer  # type: ignore[attr-defined]
-    module.score_answer = score_answer  # type: ignore[attr-defined]
-    return module
-
-
-if importlib.util.find_spec("apps.scorers.scoring") is None:
-
-    @pytest.fixture(autouse=True)
-    def stand_in_scorers(monkeypatch):
-        monkeypatch.setitem(sys.modules, "apps.scorers.scoring", _stand_in())
 
 
 @pytest.fixture

@@ -257,7 +257,7 @@ def test_two_processes_with_the_same_keys(client, server, environment, judge):
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
-    replies = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+    replies = [json.loads(process.communicate(timeout=60)[0].splitlines()[-1]) for process in processes]
     assert verdicts(judge) == 10
     assert sorted(reply["accepted"] + reply["duplicates"] for reply in replies) == [10, 10]
     assert sum(reply["accepted"] for reply in replies) == 10

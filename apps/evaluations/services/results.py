@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 MAX_BATCH = 10
 BATCH_ID_LIMIT = 200
 # How long a claim holds without being renewed: a row whose judge was killed is free again after this.
-CLAIM_SECONDS = 20.0
-RENEW_SECONDS = 5.0
+CLAIM_SECONDS = 12.0
+RENEW_SECONDS = 3.0
 # The published client waits 900 seconds for a batch; we answer before it gives up.
 DEADLINE_SECONDS = 840.0
 _POLL_SECONDS = 0.05

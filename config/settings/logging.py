@@ -14,6 +14,9 @@ LOGGING = {
     "loggers": {
         "django": {"level": "WARNING" if _level == "INFO" else _level},
         "uvicorn.access": {"level": "WARNING"},
+        # A line for every call to a provider; the calls are recorded with their outcome anyway.
+        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         # At debug these print every CREATE TABLE and every generated function.
         "django.db.backends.schema": {"level": "WARNING"},
         "celery.utils.functional": {"level": "WARNING"},

@@ -63,7 +63,8 @@ async def ask(
                 retryable=error.status_code in _RETRY_STATUSES,
             )
             wait = _retry_after(error) or 0.5 * 2 ** (attempt - 1)
-        except (UnexpectedModelBehavior, ValueError) as error:
+        except (UnexpectedModelBehavior, ValueError, TypeError, AttributeError, LookupError) as error:
+            # The clients trip over JSON of another shape in ways of their own.
             raise ModelUnavailable(
                 f"{at.label} answered {at.model} with something that is no model answer: {_short(str(error))}",
                 "provider",

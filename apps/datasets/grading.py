@@ -36,7 +36,10 @@ class CISettings:
 
 
 def apply(grading: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
-    """The grading config after the keys that were sent; keys that were not sent stay."""
+    """The grading config after the keys that were sent; keys that were not sent stay.
+
+    Raises 400 naming a key of the wrong kind: to take it for unset would silently clear what grades the runs.
+    """
     result = dict(grading)
     for key in GRADING_KEYS:
         if key not in sent:
@@ -51,12 +54,25 @@ def apply(grading: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
 
 def _usable(key: str, value: Any) -> Any:
     if key in TEXT_KEYS:
-        return clean_text(value) if isinstance(value, str) and value.strip() else None
+        return text_or_none(key, value)
     if key in METRIC_KEYS:
         return _metric(value)
     if key == "codeScorers":
+        if value is not None and not isinstance(value, list):
+            raise APIError("codeScorers must be a list")
         return code_scorers(value) or None
+    if value is not None and not isinstance(value, dict):
+        raise APIError("sovereigntyIndex must be an object")
     return _sovereignty(value)
+
+
+def text_or_none(key: str, value: Any) -> str | None:
+    """A text as stored, None for null and blank ones; raises 400 naming the key for any other kind of value."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise APIError(f"{key} must be text")
+    return clean_text(value) if value.strip() else None
 
 
 def _metric(value: Any) -> dict[str, Any] | None:

@@ -198,6 +198,26 @@ def test_ci_that_would_gate_wrongly_is_refused(api, ci, named):
     assert response.json()["error"].startswith(named)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("description", 5),
+        ("acceptanceCriteria", ["a"]),
+        ("judgePrompt", {}),
+        ("codeScorers", {}),
+        ("sovereigntyIndex", []),
+    ],
+)
+def test_values_of_the_wrong_kind_are_refused(api, make, key, value):
+    """They are not taken for unset: an edit would clear what is there."""
+    body = make("q", acceptanceCriteria="a", codeScorers=[{"code": "return 1"}])
+    path = f"{PAGES}/datasets/{body['_id']}"
+    for response in (api.post(f"{SDK}/datasets", {"name": "n", key: value}), api.put(path, {key: value})):
+        assert response.status_code == 400
+        assert response.json()["error"].startswith(key)
+    assert api.get(path).json() == body
+
+
 def test_ci_defaults():
     """Pass rate 1.0, fail-fast off, inputs exposed, rating 7 (DATA-028)."""
     assert ci_settings(None) == CISettings(False, None, 1.0, False, True, {"rating": 7.0})

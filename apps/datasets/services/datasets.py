@@ -179,8 +179,7 @@ def _newest(dataset: Dataset) -> int | None:
 
 def _apply(dataset: Dataset, body: dict[str, Any]) -> None:
     if "description" in body:
-        text = body["description"]
-        dataset.description = clean_text(text) if isinstance(text, str) and text.strip() else ""
+        dataset.description = grading.text_or_none("description", body["description"]) or ""
     if "numberOfRequests" in body:
         dataset.number_of_requests = grading.repetitions(body["numberOfRequests"])
     # Null leaves the cases alone: an edit that says nothing about them must not remove them.

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.dashboard import jsonview
+from apps.dashboard.texts import of_written_part
 
 MAX_MESSAGES = 200
 MAX_TEXT = 12_000
@@ -189,7 +190,7 @@ def _call(call: dict[str, Any]) -> Part:
 
 
 def _text(text: str) -> Part:
-    shown, left = jsonview.cut(text, MAX_TEXT)
+    shown, left = jsonview.cut(of_written_part(text), MAX_TEXT)
     return Part("text", text=shown, left=left)
 
 

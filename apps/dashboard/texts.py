@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from typing import Any
 
 _ASKED = ("question", "query", "prompt", "message", "user_input", "user_message", "input", "inputs", "text", "content")
 _ANSWERED = ("answer", "response", "output", "outputs", "reply", "result", "text", "content", "message", "completion")
 _DEPTH = 6
 PREVIEW = 160
+
+
+# The published client serializes no deeper than four levels and writes what lies below as Python does, cut after 200
+# characters. Every answer of the OpenAI Agents SDK over the Responses API arrives so: a list with one message whose
+# content parts are such text.
+_WRITTEN_PART = re.compile(r"^\{'annotations': \[\], 'text': (?P<quote>['\"])(?P<text>.*)$", re.DOTALL)
+_CLIENT_CUT = 200
+_TEXT_PARTS = ("output_text", "text", "input_text")
+
+
+def of_written_part(text: str) -> str:
+    """The words of a content part that was written down as a Python literal; any other text as it is."""
+    if not text.startswith("{'") or len(text) > _CLIENT_CUT:
+        return text
+    try:
+        part = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        cut = _WRITTEN_PART.match(text) if len(text) == _CLIENT_CUT else None
+        if cut is None:
+            return text
+        words, _, _ = cut["text"].partition(f"{cut['quote']}, 'type': 'output_")
+        return f"{words.replace(chr(92) + 'n', chr(10)).replace(chr(92) + cut['quote'], cut['quote'])}…"
+    if isinstance(part, dict) and part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str):
+        return str(part["text"])
+    return text
 
 
 def asked(payload: str | None) -> str:
@@ -41,7 +68,7 @@ def _said(value: Any, keys: tuple[str, ...], roles: tuple[str, ...], depth: int)
     if value is None or depth > _DEPTH:
         return ""
     if isinstance(value, str):
-        return value.strip()
+        return of_written_part(value.strip())
     if isinstance(value, bool | int | float):
         return str(value)
     if isinstance(value, list):

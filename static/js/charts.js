@@ -43,7 +43,7 @@ const full = {
 const tick = {
   count: (v) => (Number.isInteger(v) ? short.format(v) : ""),
   tokens: (v) => short.format(v),
-  usd: (v) => `$${v >= 1000 ? short.format(v) : two.format(v)}`,
+  usd: (v) => `$${v >= 1000 ? short.format(v) : v === 0 || v >= 0.01 ? two.format(v) : v.toFixed(v >= 0.0001 ? 4 : 6)}`,
   ms: (v) => (v < 1000 ? `${plain.format(v)} ms` : v < 120000 ? `${two.format(v / 1000)} s` : `${two.format(v / 60000)} min`),
   percent: (v) => `${plain.format(v * 100)} %`,
 };

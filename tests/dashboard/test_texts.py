@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from apps.dashboard.messages import conversation
 from apps.dashboard.texts import answered, asked, one_line
 
 
@@ -52,3 +53,34 @@ def test_broken_and_cut_payloads_are_shown_as_they_are():
 def test_a_line_is_cut_at_its_end():
     assert one_line("a\n  b") == "a b"
     assert one_line("x" * 200).endswith("…") and len(one_line("x" * 200)) == 160
+
+
+def _as_the_client_writes(text: str) -> str:
+    """What the published client sends for an answer of the OpenAI Agents SDK: four levels down, `str(value)[:200]`."""
+    part = {"annotations": [], "text": text, "type": "output_text", "logprobs": []}
+    message = {"id": "msg_1", "content": [str(part)[:200]], "role": "assistant", "status": "completed"}
+    return json.dumps([{**message, "type": "message"}])
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("The Grand Hotel.", "The Grand Hotel."),
+        ('It\'s "open".\nTwo lines', 'It\'s "open".\nTwo lines'),
+        ("word " * 60, ("word " * 60)[:171].rstrip() + "…"),
+        ("it's " * 60, ("it's " * 60)[:171].rstrip() + "…"),
+    ],
+    ids=["short", "quotes", "cut", "cut with quotes"],
+)
+def test_answers_that_came_written_as_python_are_read(said, shown):
+    payload = _as_the_client_writes(said)
+    assert answered(payload).replace(" …", "…") == shown
+    [message] = conversation(json.loads(payload))
+    assert message.parts[0].text.replace(" …", "…") == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["{'a': 1}", "{'text': 3, 'type': 'text'}", "{'annotations': [{'x': 1", "{'" + "x" * 500]
+)
+def test_other_text_stays_as_it_is(text):
+    assert answered(json.dumps(text)) == text

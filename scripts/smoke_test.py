@@ -12,7 +12,7 @@ SESSION = "smoke-session"
 
 
 def main() -> None:
-    """Record two turns with a tool call and read them back; raises AssertionError when something is missing."""
+    """Record two turns with a step and a tool call each and read them back; raises AssertionError when something is missing."""
     client = AgentX.from_env()
     client.ping()
     for turn in range(2):
@@ -21,6 +21,13 @@ def main() -> None:
             with client.tracer.trace("lookup") as child:
                 child.input = {"query": turn}
                 child.output = {"rows": [1, 2, 3]}
+            try:
+                with client.tracer.trace_tool_call("order", input={"turn": turn}) as call:
+                    if turn:
+                        raise LookupError("no such order")
+                    call.output = "found"
+            except LookupError:
+                pass
             span.output = f"answer {turn}"
     client.tracer.flush()
 
@@ -31,10 +38,18 @@ def main() -> None:
         time.sleep(0.1)
     assert len(traces) == 2, f"expected 2 traces, found {len(traces)}"
 
+    spans = client.monitor.sessions.spans(SESSION)
+    roots = [span for span in spans if "parentSpanId" not in span]
+    assert [span["input"] for span in roots] == ["question 0", "question 1"], roots
+    assert {span["parentSpanId"] for span in spans if "parentSpanId" in span} == {span["spanId"] for span in roots}
+    kpis = client.monitor.kpis("24h")
+    assert (kpis["totalRuns"], kpis["toolFailureRate"]) == (2, 0.5), kpis
+    assert [agent["name"] for agent in client.monitor.agents.list()] == ["smoke-agent"]
+
     with tempfile.TemporaryDirectory() as folder:
         client.export.dump(folder)
         rows = (Path(folder) / "traces.ndjson").read_text("utf-8").splitlines()
-    assert len(rows) == 4, f"expected 4 exported spans, found {len(rows)}"
+    assert len(rows) == 6, f"expected 6 exported spans, found {len(rows)}"
 
 
 if __name__ == "__main__":

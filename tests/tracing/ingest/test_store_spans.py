@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -248,3 +249,29 @@ def test_a_tree_two_thousand_levels_deep_and_five_thousand_wide(project, root_fi
     settle()
     assert Session.objects.get().span_count == 7001
     assert sum(Rollup.objects.filter(grain=Grain.ALL_TIME).values_list("spans", flat=True)) == 7001
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+@pytest.mark.parametrize("size", [1, 4], ids=["one by one", "together"])
+def test_a_span_without_a_session_is_of_the_session_its_parent_states(project, order, size):
+    """OTLP spans fall back to their trace's id; a conversation named on the root alone still holds the whole tree."""
+    spans = [
+        span("root", span_id="r", session_id="conversation", trace_id="trace"),
+        span("step", span_id="s", parent_span_id="r", session_id="trace", trace_id="trace"),
+        span("call", span_id="c", parent_span_id="s", session_id="trace", trace_id="trace"),
+        span("own", span_id="o", parent_span_id="s", session_id="other", trace_id="trace"),
+    ]
+    arriving = [spans[number] for number in order]
+    for start in range(0, 4, size):
+        store_spans(project, arriving[start : start + size])
+    assert dict(Span.objects.values_list("span_id", "session_id")) == {
+        "r": "conversation",
+        "s": "conversation",
+        "c": "conversation",
+        "o": "other",
+    }
+    settle()
+    assert set(Session.objects.values_list("session_id", "turn_count", "span_count")) == {
+        ("conversation", 1, 3),
+        ("other", 0, 1),
+    }

@@ -152,10 +152,10 @@ def scorer_tallies(run_ids: Iterable[str]) -> dict[str, dict[str, ScorerTally]]:
 
 
 def wire_rows(run_ids: Iterable[str]) -> QuerySet[Result, tuple[Any, ...]]:
-    """The columns of `wire.ResultRow` after the run's id, JSON as text, in the order of questions and repetitions."""
+    """The columns of `wire.ResultRow` after the run's id, JSON as text: newest run first, then questions and repetitions."""
     return (
         accepted(run_ids)
-        .order_by("run_id", "question_index", "run_number", "id")
+        .order_by("-run_id", "question_index", "run_number", "id")
         .values_list(
             "run_id",
             "question_index",

@@ -5,7 +5,7 @@ A run of ten thousand results is put together without decoding what was stored: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -155,38 +155,47 @@ def scored_result(row: Result, *, extra_judges: bool, duplicate: bool) -> dict[s
     return entry
 
 
-def run_documents(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Get Run documents of runs from `selectors.documents`; four queries in all, however many runs and results."""
+def run_documents(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """Get Run documents of runs from `selectors.documents`, one by one in their order, newest first.
+
+    Four queries in all, however many runs and results; only one run's results are in memory at a time.
+    """
     ids = [run.pk for run in runs]
     cases = selectors.case_tallies(ids)
     scorers = selectors.scorer_tallies(ids)
-    texts = {run.pk: question_texts(run.snapshot_text) for run in runs if run.result_count}  # type: ignore[attr-defined]
-    rows = {
-        run_id: Raw(_encoder.encode([_row(item, texts.get(run_id, [])) for item in found]))
-        for run_id, found in groupby(selectors.wire_rows(ids).iterator(chunk_size=2_000), key=itemgetter(0))
-    }
-    documents = []
+    groups = groupby(selectors.wire_rows(ids).iterator(chunk_size=2_000), key=itemgetter(0))
+    coming, rows = next(groups, (None, iter(())))
     for run in runs:
+        results = b"[]"
+        if run.pk == coming:
+            texts = question_texts(run.snapshot_text)  # type: ignore[attr-defined]
+            results = _encoder.encode([_row(item, texts) for item in rows])
+            coming, rows = next(groups, (None, iter(())))
         statistics = live_statistics(run)
-        documents.append(
-            {
-                "_id": run.pk,
-                "runId": run.pk,
-                "datasetId": run.dataset_id,
-                "evaluationSettingsId": run.evaluation_settings_id,
-                "scorerGroupId": run.scorer_group_id,
-                "additionalScorerIds": run.additional_scorer_ids,
-                "scorerBreakdown": scorer_breakdown(run, run.grader, scorers.get(run.pk, {})),
-                "evaluationSubject": run.subject,
-                "status": run.status,
-                "resultCount": run.result_count,
-                "averageRating": statistics["averageRating"],
-                "liveStatistics": statistics,
-                "caseStatistics": case_statistics(cases.get(run.pk, [])),
-                "results": rows.get(run.pk, []),
-            }
-        )
-    return documents
+        yield {
+            "_id": run.pk,
+            "runId": run.pk,
+            "datasetId": run.dataset_id,
+            "evaluationSettingsId": run.evaluation_settings_id,
+            "scorerGroupId": run.scorer_group_id,
+            "additionalScorerIds": run.additional_scorer_ids,
+            "scorerBreakdown": scorer_breakdown(run, run.grader, scorers.get(run.pk, {})),
+            "evaluationSubject": run.subject,
+            "status": run.status,
+            "resultCount": run.result_count,
+            "averageRating": statistics["averageRating"],
+            "liveStatistics": statistics,
+            "caseStatistics": case_statistics(cases.get(run.pk, [])),
+            "results": Raw(results),
+        }
+
+
+def run_list_chunks(runs: Sequence[Run]) -> Iterator[bytes]:
+    """The body `{ "runs": [...] }` in pieces of one run each, for lists too large to hold."""
+    yield b'{"runs":['
+    for number_, document in enumerate(run_documents(runs)):
+        yield (b"," if number_ else b"") + _encoder.encode(document)
+    yield b"]}"
 
 
 def question_texts(snapshot: str) -> list[str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.core.exports import leave_out, model_entity
 from apps.core.exports import register as export
-from apps.evaluations.models import Analysis, CIRun, GateVerdict, PairwiseComparison, Result, Run
+from apps.evaluations.models import Analysis, CIRun, PairwiseComparison
 from apps.llm.models import ModelCall
 from apps.projects.models import ApiKey, MonitoringDefaults, QuotaUsage
 
@@ -12,9 +12,6 @@ from apps.projects.models import ApiKey, MonitoringDefaults, QuotaUsage
 def register() -> None:
     """Called once, when Django is ready."""
     export(model_entity("monitoring-defaults", MonitoringDefaults, key="project_id", time_field="project__created_at"))
-    export(model_entity("runs", Run))
-    export(model_entity("run-results", Result, project="run__project"))
-    export(model_entity("gate-results", GateVerdict))
     export(model_entity("pairwise-comparisons", PairwiseComparison))
     export(
         model_entity("evaluation-analyses", Analysis, project="run__project", key="run_id", time_field="finished_at")

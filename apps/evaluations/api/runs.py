@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +19,8 @@ from apps.evaluations.services import finalize, results, runs
 from apps.projects.api.authentication import project_of
 
 TAGS = ["evaluations"]
+# With more results than this in all, the list of runs is sent run by run.
+STREAMED_FROM = 5_000
 
 
 class RunListView(APIView):
@@ -43,10 +46,12 @@ class RunListView(APIView):
         )
 
     @extend_schema(responses=serializers.RunListSerializer, tags=TAGS, operation_id="evaluation_runs_list")
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Response | StreamingHttpResponse:
         """The 50 newest runs, each in full."""
         found = list(selectors.documents(project_of(request))[: selectors.LISTED_RUNS])
-        return Response({"runs": wire.run_documents(found)})
+        if sum(run.result_count for run in found) > STREAMED_FROM:
+            return StreamingHttpResponse(wire.run_list_chunks(found), content_type="application/json")
+        return Response({"runs": list(wire.run_documents(found))})
 
 
 class RunView(APIView):
@@ -60,7 +65,7 @@ class RunView(APIView):
             found = list(selectors.documents(project_of(request)).filter(pk=run_id))
         if not found:
             raise NotFound("Run not found")
-        return Response(wire.run_documents(found)[0])
+        return Response(next(wire.run_documents(found)))
 
 
 class ResultsView(APIView):

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from apps.core.api.errors import APIError, NotFound
@@ -70,7 +70,10 @@ def submit(*, project: Project, run_id: str, batch_id: str, results: list[Any]) 
     seen: set[str] = set()
     entries = []
     for item in given:
-        row = stored[item.idempotency_key]
+        row = stored.get(item.idempotency_key)
+        if row is None:
+            # Deleted with its run while it was judged.
+            raise NotFound("Run not found")
         duplicate = row.pk not in mine or item.idempotency_key in seen
         seen.add(item.idempotency_key)
         entries.append(wire.scored_result(row, extra_judges=fixed.extra_judges, duplicate=duplicate))
@@ -162,9 +165,9 @@ class _Batch:
                 timeout = pause if self._awaited else RENEW_SECONDS
                 done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
                 for future in done:
-                    row = self._running.pop(future)
                     if future.result():
-                        self.judged.add(row.pk)
+                        self.judged.add(self._running[future].pk)
+                    del self._running[future]
             elif self._awaited:
                 time.sleep(pause)
             pause = min(pause * 1.3, _SLOWEST_POLL_SECONDS)
@@ -175,10 +178,14 @@ class _Batch:
                 self._claims().update(claimed_until=_claim_until())
 
     def release(self) -> None:
-        """Give up the rows that wait for a thread; those being judged go on and store their verdict."""
-        waiting = [row.pk for future, row in self._running.items() if future.cancel()]
-        if waiting:
-            Result.objects.filter(pk__in=waiting, status=Result.Status.PENDING).update(claimed_until=timezone.now())
+        """Free the rows that nobody works on any more; those being judged go on and store their verdict."""
+        free = [row.pk for future, row in self._running.items() if future.cancel() or _broke(future)]
+        try:
+            rows = Result.objects.filter(pk__in=free, status=Result.Status.PENDING)
+            rows.update(claimed_until=timezone.now())
+        except DatabaseError:
+            # The database is why we are here; the claims run out by themselves.
+            logger.warning("claims on results were not released", extra={"run": self._run_id})
 
     def _start(self, row: Result) -> None:
         self._running[judging.submit(judge_row, self._project, self._frozen, row)] = row
@@ -198,6 +205,10 @@ class _Batch:
                 if expired.update(claimed_until=_claim_until()):
                     del self._awaited[row.pk]
                     self._start(row)
+
+
+def _broke(future: Future[bool]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is not None
 
 
 def judge_row(project: Project, fixed: Frozen, row: Result) -> bool:

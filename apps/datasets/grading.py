@@ -5,6 +5,7 @@ Stored under the wire's own keys; what is unset is absent. Null and blank texts 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +45,7 @@ def apply(grading: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
     for key in GRADING_KEYS:
         if key not in sent:
             continue
-        value = _usable(key, sent[key])
+        value = _usable(key, sent[key], grading)
         if value is None:
             result.pop(key, None)
         else:
@@ -52,7 +53,7 @@ def apply(grading: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _usable(key: str, value: Any) -> Any:
+def _usable(key: str, value: Any, stored: dict[str, Any]) -> Any:
     if key in TEXT_KEYS:
         return text_or_none(key, value)
     if key in METRIC_KEYS:
@@ -60,7 +61,7 @@ def _usable(key: str, value: Any) -> Any:
     if key == "codeScorers":
         if value is not None and not isinstance(value, list):
             raise APIError("codeScorers must be a list")
-        return code_scorers(value) or None
+        return code_scorers(value, stored.get("codeScorers") or ()) or None
     if value is not None and not isinstance(value, dict):
         raise APIError("sovereigntyIndex must be an object")
     return _sovereignty(value)
@@ -93,15 +94,18 @@ def _sovereignty(value: Any) -> dict[str, Any] | None:
     return found or None
 
 
-def code_scorers(value: Any) -> list[dict[str, Any]]:
+def code_scorers(value: Any, stored: Sequence[dict[str, Any]] = ()) -> list[dict[str, Any]]:
     """Code scorers as stored: `{ id, name, code, enabled }`; entries without code are dropped (DATA-025).
 
-    A missing id is made, so is one that an earlier entry has taken; a missing name becomes `Code scorer <n>`.
+    A missing id is made, so is one that an earlier entry has taken; a missing name becomes `Code scorer <n>`. An entry
+    without id whose code is among the `stored` ones keeps that one's id: the same edit twice is one edit.
     """
     if not isinstance(value, list):
         return []
     found: list[dict[str, Any]] = []
     taken: set[str] = set()
+    sent = {str(entry.get("id")) for entry in value if isinstance(entry, dict) and entry.get("id")}
+    known = [(item["id"], item["code"]) for item in stored if item["id"] not in sent]
     for entry in value:
         if not isinstance(entry, dict):
             continue
@@ -110,7 +114,7 @@ def code_scorers(value: Any) -> list[dict[str, Any]]:
             continue
         identity = entry.get("id")
         if not isinstance(identity, str) or not identity.strip() or len(identity) > _ID_LIMIT:
-            identity = new_id()
+            identity = next((pk for pk, text in known if text == clean_text(code) and pk not in taken), new_id())
         identity = clean_text(identity)
         if identity in taken:
             identity = new_id()

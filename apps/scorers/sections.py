@@ -91,7 +91,9 @@ def offline(stored: dict[str, Any], sent: Any) -> dict[str, Any]:
     if "thresholds" in sent:
         result["thresholds"] = thresholds(sent["thresholds"])
     if "codeScorers" in sent:
-        result["codeScorers"] = code_scorers(sent["codeScorers"])
+        if sent["codeScorers"] is not None and not isinstance(sent["codeScorers"], list):
+            raise APIError("codeScorers must be a list")
+        result["codeScorers"] = code_scorers(sent["codeScorers"], result["codeScorers"])
     return result
 
 

@@ -124,6 +124,7 @@ def test_everything_in_one_post_reads_back(api, make):
         ({"offline": {"isDefault": 1}}, "isDefault must be true or false"),
         ({"offline": {"thresholds": {"quality": 1}}}, "thresholds knows only rating, vectorSimilarity,"),
         ({"offline": {"thresholds": {"bleu": 7}}}, "thresholds.bleuScore must be a number between 0 and 1"),
+        ({"offline": {"codeScorers": {"code": "return 1"}}}, "codeScorers must be a list"),
         ({"online": {"severity": "urgent"}}, "severity must be one of: low, medium, high, critical"),
         ({"online": {"sampleRate": -1}}, "sampleRate must be a number between 0 and 1"),
         ({"online": {"sampleRate": 1.5}}, "sampleRate must be a number between 0 and 1"),

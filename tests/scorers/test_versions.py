@@ -44,6 +44,20 @@ def test_a_change_of_rubric_or_offline_profile_adds_one(api, scorer):
     ]
 
 
+def test_code_scorers_without_ids_are_recognised(api, scorer):
+    """Their ids are made once; an edit of one leaves the ids of the others."""
+    one, two = {"name": "a", "code": "return 1"}, {"name": "b", "code": "return 1"}
+    path = f"{ROOT}/{scorer}"
+    first = api.put(path, {"offline": {"codeScorers": [one, two]}}).json()["judgeScorer"]["offline"]["codeScorers"]
+    again = api.put(path, {"offline": {"codeScorers": [one, two]}}).json()["judgeScorer"]["offline"]["codeScorers"]
+    assert again == first
+    assert len(history(api, scorer)) == 2
+    edited = [{**one, "code": "return 0"}, two]
+    after = api.put(path, {"offline": {"codeScorers": edited}}).json()["judgeScorer"]["offline"]["codeScorers"]
+    assert len({item["id"] for item in after}) == 2
+    assert after[0]["id"] not in {item["id"] for item in first}
+
+
 @pytest.mark.parametrize("body", [{}, {"name": "other"}, {"description": "d"}, {"online": {"enabled": True}}])
 def test_other_saves_add_nothing(api, scorer, body):
     """Name, description and live profile are no part of the history."""

@@ -61,10 +61,9 @@ class OfflineSerializer(serializers.Serializer):
     codeScorers = CodeScorerSerializer(many=True, required=False)
 
 
-class OnlineSerializer(serializers.Serializer):
-    """Whether and how the scorer rates live traffic."""
+class LiveProfileSerializer(serializers.Serializer):
+    """Whether and how live traffic is rated."""
 
-    profileId = serializers.CharField(read_only=True)
     enabled = serializers.BooleanField(required=False, default=False)
     sampleRate = serializers.FloatField(required=False, default=0.1)
     scope = serializers.ChoiceField(choices=("trace", "session"), required=False, default="trace")
@@ -73,6 +72,12 @@ class OnlineSerializer(serializers.Serializer):
     idleSeconds = serializers.IntegerField(required=False, default=120)
     scopeMode = serializers.ChoiceField(choices=("all", "selected"), required=False, default="all")
     agentIds = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class OnlineSerializer(LiveProfileSerializer):
+    """Whether and how the scorer rates live traffic."""
+
+    profileId = serializers.CharField(read_only=True)
 
 
 class JudgeScorerBodySerializer(serializers.Serializer):
@@ -159,10 +164,9 @@ class GradingConfigListSerializer(serializers.Serializer):
     evaluationSettings = GradingConfigSerializer(many=True)
 
 
-class EvaluatorBodySerializer(OnlineSerializer):
+class EvaluatorBodySerializer(LiveProfileSerializer):
     """A live profile over a grading config."""
 
-    profileId = None
     name = serializers.CharField(max_length=300)
     evaluationSettingsId = serializers.CharField()
     enabled = serializers.BooleanField(required=False, default=True)
@@ -204,19 +208,13 @@ class GroupMemberSerializer(serializers.Serializer):
     gate = serializers.BooleanField(required=False, default=False)
 
 
-class GroupOnlineSerializer(OnlineSerializer):
-    """Whether and how the group rates live traffic."""
-
-    profileId = None
-
-
 class GroupBodySerializer(serializers.Serializer):
     """What create takes."""
 
     name = serializers.CharField(max_length=300)
     description = serializers.CharField(required=False, allow_null=True)
     members = GroupMemberSerializer(many=True)
-    online = GroupOnlineSerializer(required=False, allow_null=True)
+    online = LiveProfileSerializer(required=False, allow_null=True)
 
 
 class GroupEditSerializer(GroupBodySerializer):

@@ -15,7 +15,6 @@ from django.db import transaction
 from apps.core.api.errors import APIError, NotFound
 from apps.core.ids import is_id, new_id
 from apps.datasets.models import Dataset
-from apps.datasets.selectors import dataset_of_grading
 from apps.projects.models import Project
 from apps.scorers import sections
 from apps.scorers.models import JudgeScorer
@@ -102,10 +101,7 @@ def _bindable(project: Project, settings_id: Any, *, creator: str) -> JudgeScore
         raise APIError(UNKNOWN_SETTINGS)
     source = JudgeScorer.objects.select_for_update().filter(project=project, pk=settings_id).first()
     if source is None:
-        dataset = dataset_of_grading(project, settings_id)
-        if dataset is None:
-            raise APIError(UNKNOWN_SETTINGS)
-        return _of_dataset(dataset, creator=creator)
+        return _of_dataset(project, settings_id, creator=creator)
     if source.online is None:
         return source
     copy = scorers.copy_of(source, name=f"{source.name[:293]} (copy)")
@@ -113,9 +109,12 @@ def _bindable(project: Project, settings_id: Any, *, creator: str) -> JudgeScore
     return scorers.insert(copy, creator=creator)
 
 
-def _of_dataset(dataset: Dataset, *, creator: str) -> JudgeScorer:
+def _of_dataset(project: Project, grading_id: str, *, creator: str) -> JudgeScorer:
     # Held while the copy is made, so that the dataset is not deleted meanwhile.
-    dataset = Dataset.objects.select_for_update().defer("questions").get(pk=dataset.pk)
+    rows = Dataset.objects.select_for_update().defer("questions")
+    dataset = rows.filter(project=project, grading_id=grading_id).first()
+    if dataset is None:
+        raise APIError(UNKNOWN_SETTINGS)
     grading = dataset.grading or {}
     row = JudgeScorer(
         project_id=dataset.project_id,

@@ -15,10 +15,11 @@ from hashlib import blake2b
 from apps.tracing.models import Traffic
 from apps.tracing.store.rows import Row
 
-MAX_WORDS = 800
+# A prompt with retrieved context has thousands of words; more than this is data rather than text.
+MAX_WORDS = 4000
 MAX_WORD_CHARS = 40
-# How much of each payload is looked at.
-MAX_SCANNED_CHARS = 30_000
+# How much of each payload is looked at: what the default AGENTX_INGEST_MAX_FIELD_CHARS keeps of it.
+MAX_SCANNED_CHARS = 100_000
 
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(

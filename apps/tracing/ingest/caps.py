@@ -36,6 +36,8 @@ KNOWN_KEYS = frozenset(
 )
 # Members of a tool call that a cut entry keeps whatever their size; name is bounded on its own.
 _NAME_CHARS = 200
+# Metadata this small is not cut down further, however low the limit: a marked member or two.
+_LEAST_CHARS = 100
 
 
 def _text(value: Any) -> str:
@@ -87,12 +89,13 @@ def cut_metadata(serialized: str, limit: int) -> str:
             budget -= share
     lengths = {key: len(_text(key)) + len(_text(item)) + 2 for key, item in result.items()}
     used = 2 + sum(lengths.values())
-    if used > limit:
+    most = max(limit, _LEAST_CHARS)
+    if used > most:
         # More members than fit, however short their values: the largest go, of equal ones the last; what readers
         # look for goes last of all.
         places = {key: place for place, key in enumerate(result)}
         for key in sorted(lengths, key=lambda key: (key not in KNOWN_KEYS, lengths[key], places[key]), reverse=True):
-            if used <= limit or len(result) == 1:
+            if used <= most:
                 break
             used -= lengths[key]
             del result[key]

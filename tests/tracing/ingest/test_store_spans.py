@@ -69,6 +69,13 @@ def test_an_opentelemetry_child_without_its_parent_stands_under_its_trace(projec
     assert set(Span.objects.values_list("session_id", flat=True)) == {"t1"}
 
 
+def test_every_word_of_a_long_prompt_is_found(api, project):
+    prompt = " ".join(f"identifier{n:04d}" for n in range(3000))
+    [stored] = store_spans(project, [span(input=prompt, output="x " * 45_000 + "needle")])
+    for word in ("identifier0000", "identifier1500", "identifier2999", "needle"):
+        assert [row["_id"] for row in api.get("/ingest/traces", search=word).json()["traces"]] == [stored.id]
+
+
 @pytest.mark.parametrize("root_first", [True, False])
 def test_children_of_an_eval_run_are_eval_traffic(project, root_first):
     root = span("root", span_id="a", session_id="s", source="eval-run", input_tokens=1)
@@ -201,9 +208,10 @@ def test_long_payloads_keep_their_marker_and_small_keys(project, settings):
         {f"k{n}": n for n in range(20_000)},
         {f"k{n}": "v" * 30_000 for n in range(2000)},
         {"k" * 200_000: 1, "l": "x" * 95_000},
+        {"k" * 200_000: 1},
         {"nested": {f"k{n}": "v" * 50 for n in range(5000)}},
     ],
-    ids=["short values", "numbers", "long values", "long key", "nested"],
+    ids=["short values", "numbers", "long values", "long key", "one long key", "nested"],
 )
 def test_metadata_stays_within_its_cap_whatever_its_shape(project, settings, metadata):
     [stored] = store_spans(project, [span(metadata={"promptName": "p", **metadata})])

@@ -28,7 +28,7 @@ if not django_apps.ready:
 from django.conf import settings
 
 from apps.core import ratelimit
-from apps.core.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, json_error, read_body, send_json
+from apps.core.asgi import BodyRefused, ClientGone, Receive, Scope, Send, json_error, read_plain_body, send_json
 from apps.core.ids import new_id
 from apps.core.logs import request_id
 from apps.operations import http as operations
@@ -53,13 +53,10 @@ _JUDGING = re.compile(
     r"|custom-agent-evaluations/datasets/suggest-expected"
     r"|ingest/(?:traces/[^/]+/evaluate|ci-runs/[^/]+/results))"
 )
-# How long a client may take to send its body.
-BODY_TIMEOUT_SECONDS = 60.0
 # How much of a refused body is taken in before its connection is cut.
 DISCARD_SECONDS = 10.0
 DISCARD_BYTES = 256 * 1024 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
-_CLOSE = ((b"connection", b"close"),)
 
 
 class Router:
@@ -162,15 +159,11 @@ class Router:
         body = b""
         if scope["method"] not in ("GET", "HEAD"):
             try:
-                async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
-                    body = await read_body(scope, receive, settings.MAX_BODY_BYTES)
+                body = await read_plain_body(scope, receive, settings.MAX_BODY_BYTES)
             except ClientGone:
                 return
-            except BodyTooLarge:
-                await json_error(send, 413, "Request body is larger than 10 MB", _CLOSE)
-                return
-            except TimeoutError:
-                await json_error(send, 408, "Request body did not arrive in time", _CLOSE)
+            except BodyRefused as refused:
+                await json_error(send, refused.status, str(refused), refused.headers)
                 return
         judging = scope["method"] == "POST" and _JUDGING.fullmatch(scope["path"]) is not None
         await (self._judging if judging else self._bridge)(scope, body, receive, send)

@@ -62,7 +62,7 @@ class Bridge:
         headers = [
             item
             for item in scope["headers"]
-            if b"_" not in item[0] and item[0] not in (b"content-length", b"transfer-encoding")
+            if b"_" not in item[0] and item[0] not in (b"content-length", b"transfer-encoding", b"content-encoding")
         ]
         if body:
             headers.append((b"content-length", str(len(body)).encode()))

@@ -234,6 +234,7 @@ def _server(signals: StopSignals, *, port: int, key: str, options: argparse.Name
     import uvicorn
 
     from config import asgi
+    from config.protocol import BoundedProtocol
 
     class Server(uvicorn.Server):
         """uvicorn with our signals (its own re-raise the signal, so that the process would end with 143)."""
@@ -260,7 +261,7 @@ def _server(signals: StopSignals, *, port: int, key: str, options: argparse.Name
     config = uvicorn.Config(
         asgi.application,
         loop="uvloop" if sys.platform != "win32" else "auto",
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,

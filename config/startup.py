@@ -114,6 +114,11 @@ def start_lock() -> Iterator[None]:
         raise ConfigurationError(f"AGENTX_HOME {home()} is not writable: {error.strerror}") from None
     except (FileExistsError, NotADirectoryError):
         raise ConfigurationError(f"AGENTX_HOME {home()} is not a directory") from None
+    except OSError as error:
+        # A read-only or full file system, a name that cannot be. Only errors of files carry a name.
+        if error.filename is None:
+            raise
+        raise ConfigurationError(f"AGENTX_HOME {home()} cannot be used: {error.strerror}") from None
 
 
 @contextlib.contextmanager

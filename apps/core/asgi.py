@@ -1,20 +1,38 @@
-"""The few lines every raw ASGI door needs: reading a body within a limit and answering JSON."""
+"""The few lines every raw ASGI door needs: reading a body within its limits and answering JSON."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 import msgspec
+
+from apps.core.encoding import BrokenEncoding, TooLarge, UnknownEncoding, codings, decompress
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
+# How long a client may take to send its body.
+BODY_TIMEOUT_SECONDS = 60.0
+# Inflating more than this goes to a thread, so that it does not hold up the requests of others.
+_INFLATE_INLINE_BYTES = 16 * 1024
+_CLOSE = ((b"connection", b"close"),)
+
 
 class BodyTooLarge(Exception):
     """The request body is larger than the limit; what was read of it is dropped."""
+
+
+class BodyRefused(Exception):
+    """A body that cannot be taken; `status` and the text are the answer, `headers` go with it."""
+
+    def __init__(self, status: int, text: str, headers: Headers = ()) -> None:
+        super().__init__(text)
+        self.status = status
+        self.headers = headers
 
 
 class ClientGone(Exception):
@@ -47,6 +65,32 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)
+
+
+async def read_plain_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """The whole request body with its Content-Encoding (gzip, deflate) undone, within the time a client has for it.
+
+    `limit` holds for the bytes sent and for what they inflate to. Raises ClientGone, or BodyRefused: 408 too slow,
+    413 too large, 415 an encoding that is not read, 400 a body that is not what its encoding says.
+    """
+    sent = b",".join(value for name, value in scope["headers"] if name == b"content-encoding")
+    try:
+        names = codings(sent.decode("latin-1")) if sent else []
+        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+            body = await read_body(scope, receive, limit)
+        if not names or not body:
+            return body
+        if len(body) > _INFLATE_INLINE_BYTES:
+            return await asyncio.to_thread(decompress, body, names, limit)
+        return decompress(body, names, limit)
+    except UnknownEncoding as error:
+        raise BodyRefused(415, str(error)) from None
+    except BrokenEncoding as error:
+        raise BodyRefused(400, f"Invalid request body: {error}") from None
+    except (BodyTooLarge, TooLarge):
+        raise BodyRefused(413, f"Request body is larger than {limit // 1_048_576} MB", _CLOSE) from None
+    except TimeoutError:
+        raise BodyRefused(408, "Request body did not arrive in time", _CLOSE) from None
 
 
 def header(scope: Scope, name: bytes) -> bytes | None:

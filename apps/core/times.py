@@ -6,8 +6,9 @@ import time
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The last millisecond a datetime can name (9999-12-31); what lies behind it is shown as this moment.
-_LAST_MS = 253_402_300_799_999
+# A start and a latency may each be stored and their sum still lie beyond what a calendar date can say.
+_FIRST_MS = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+_LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def now_ms() -> int:
@@ -16,10 +17,10 @@ def now_ms() -> int:
 
 
 def to_iso(ms: int) -> str:
-    """`2026-08-27T10:30:00.000Z` for milliseconds since 1970."""
-    ms = min(ms, _LAST_MS)
+    """`2026-08-27T10:30:00.000Z` for milliseconds since 1970; beyond the years 1 to 9999 the nearest of them."""
+    ms = min(max(ms, _FIRST_MS), _LAST_MS)
     moment = _EPOCH + timedelta(milliseconds=ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+    return f"{moment.isoformat(timespec='seconds')[:19]}.{ms % 1000:03d}Z"
 
 
 def datetime_to_iso(moment: datetime) -> str:
@@ -33,8 +34,8 @@ def to_ms(moment: datetime) -> int:
 
 
 def from_ms(ms: int) -> datetime:
-    """The aware UTC datetime of milliseconds since 1970."""
-    return _EPOCH + timedelta(milliseconds=min(ms, _LAST_MS))
+    """The aware UTC datetime of milliseconds since 1970; beyond the years 1 to 9999 the nearest of them."""
+    return _EPOCH + timedelta(milliseconds=min(max(ms, _FIRST_MS), _LAST_MS))
 
 
 def parse_iso_ms(text: str) -> int:

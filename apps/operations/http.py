@@ -20,8 +20,8 @@ async def health(scope: Scope, receive: Receive, send: Send) -> None:
 async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
     """Prometheus text; behind `Authorization: Bearer <AGENTX_METRICS_TOKEN>` when that is set (source 1:8306-8312)."""
     token = settings.METRICS_TOKEN
-    given = header(scope, b"authorization") or b""
-    if token and not hmac.compare_digest(given, b"Bearer " + token.encode()):
+    scheme, _, given = (header(scope, b"authorization") or b"").partition(b" ")
+    if token and not (scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), token.encode())):
         await json_error(send, 401, "Invalid or missing metrics token")
         return
     await send_bytes(send, 200, render().encode(), CONTENT_TYPE)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import http.client
 import json
 import re
 import socket
 import threading
+import zlib
 
 import pytest
 
@@ -50,7 +53,7 @@ def test_metrics_need_their_token_and_show_only_operational_values(server):
     assert ask(server, "GET", "/metrics", authorization="Bearer wrong").json == {
         "error": "Invalid or missing metrics token"
     }
-    answer = ask(server, "GET", "/metrics", authorization="Bearer scrape-me")
+    answer = ask(server, "GET", "/metrics", authorization="bearer scrape-me")  # the scheme has no case
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     text = answer.body.decode()
@@ -112,6 +115,77 @@ def test_a_body_over_10_mb_gets_413_on_every_route(server):
         answer = ask(server, "POST", path, big, x_api_key=server.key, content_type="application/json")
         assert answer.status == 413, path
         assert set(answer.json) == {"error"}
+
+
+GZIPPED_PATHS = ("/api/v1/ingest/traces", "/api/v1/otel/v1/traces", "/api/v1/projects", "/api/v1/agents")
+
+
+@pytest.mark.parametrize("path", GZIPPED_PATHS)
+def test_content_encodings_hold_on_every_route_alike(server, path):
+    """Decoded where it is known, refused where it is not, never ignored; the limit holds for the inflated size."""
+    span = {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": "packed"}
+    body = {"name": "packed", "resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    text = json.dumps(body).encode()
+
+    def send(content: bytes, encoding: str) -> Answer:
+        headers = {"x_api_key": server.key, "content_type": "application/json", "content_encoding": encoding}
+        return ask(server, "POST", path, content, **headers)
+
+    for content, encoding in ((gzip.compress(text), "gzip"), (zlib.compress(text), "deflate"), (text, "identity")):
+        assert send(content, encoding).status in (200, 201), encoding
+    assert send(text, "br").status == 415
+    assert send(b"no gzip", "gzip").status == 400
+    assert send(gzip.compress(text)[:-6], "gzip").status == 400
+    bomb = send(gzip.compress(b" " * (64 * 1024 * 1024)), "gzip")
+    assert (bomb.status, bomb.json) == (413, {"error": "Request body is larger than 10 MB"})
+
+
+def raw_answer(server: RunningServer, request: bytes) -> bytes:
+    """What comes back for these bytes until the server closes or says nothing for a while."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
+        answer = b""
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            raw.sendall(request)
+            while piece := raw.recv(65536):
+                answer += piece
+        return answer
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"X-Long: " + b"a" * 200_000 + b"\r\n\r\n",
+        b"".join(b"X-%d: a\r\n" % number for number in range(5000)) + b"\r\n",
+        # Never ends: the bound holds for what the parser still keeps.
+        b"X-Endless: " + b"a" * 2_000_000,
+    ],
+    ids=["one long field", "many fields", "no end"],
+)
+def test_a_head_that_is_too_large_is_refused(server, head):
+    answer = raw_answer(server, b"GET /health HTTP/1.1\r\nHost: x\r\n" + head)
+    # A client that is still sending may see the connection closed before it reads the answer.
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+    assert answer == b"" or answer.endswith(b'{"error":"Request header is too large"}')
+    assert ask(server, "GET", "/health").status == 200
+
+
+def test_what_is_no_http_is_refused_in_json(server):
+    answer = raw_answer(server, b"GET / HTTP/9.9\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.endswith(b'{"error":"Invalid HTTP request"}')
+
+
+def test_a_client_that_never_ends_its_head_is_let_go():
+    """Nothing sent, half a head, and half a further head on a used connection; on a server with a short patience."""
+    script = "import sys; from config import protocol, server; protocol.HEAD_SECONDS = 0.5; sys.exit(server.main())"
+    with running_server(script=script) as server:
+        for start in (b"", b"GET /health HT", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHo"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
+                raw.sendall(start)
+                answer = b""
+                while piece := raw.recv(65536):  # a server that does not close makes this time out
+                    answer += piece
+            assert answer.count(b"HTTP/1.1 200") == start.count(b"\r\n\r\n")
 
 
 def test_a_request_id_is_kept_when_sane_and_made_otherwise(server):

@@ -71,10 +71,11 @@ def test_a_stop_signal_during_the_start_ends_it_with_zero(tmp_path, number):
         assert get(f"{again.base_url}/health")[0] == 200
 
 
-def run(home, *arguments, **env):
+def run(home, *arguments, cwd=None, **env):
     return subprocess.run(
         [sys.executable, "-m", "config.server", *arguments],
         env=clean_environment(home, **env),
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=60,
@@ -102,6 +103,15 @@ def test_what_cannot_be_honoured_is_refused_in_one_line(tmp_path, name, value, t
     assert told in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "agentx.db").exists()
+
+
+def test_a_home_that_cannot_be_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    for home in ("/proc/no-such-home", tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        result = run(home, cwd=tmp_path, PORT=str(free_port()))
+        assert result.returncode == 2
+        assert result.stderr.startswith("agentx-server: AGENTX_HOME ")
+        assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_a_port_in_use_is_told_in_one_line(tmp_path):

@@ -119,8 +119,9 @@ def start_server(
     arguments: Sequence[str] = (),
     worker: bool = False,
     wait: bool = True,
+    script: str | None = None,
 ) -> RunningServer:
-    """Start `python -m config.server` in this home; the caller ends it.
+    """Start `python -m config.server` (or a script that ends in its main) in this home; the caller ends it.
 
     The embedded worker and gRPC are off unless asked for, so that a test file's many servers stay light.
     """
@@ -129,7 +130,7 @@ def start_server(
     if db_url:
         defaults["AGENTX_DB_URL"] = db_url
     process = subprocess.Popen(
-        [sys.executable, "-m", "config.server", "--port", str(port), *arguments],
+        [sys.executable, *(("-c", script) if script else ("-m", "config.server")), "--port", str(port), *arguments],
         env=clean_environment(home, **{**defaults, **(env or {})}),
         cwd=home,
         stdout=subprocess.PIPE,
@@ -163,6 +164,7 @@ def running_server(
     port: int | None = None,
     arguments: Sequence[str] = (),
     worker: bool = False,
+    script: str | None = None,
 ) -> Iterator[RunningServer]:
     """A healthy server in a temporary home (or the given one), stopped at the end of the block.
 
@@ -173,7 +175,9 @@ def running_server(
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentx-server-")))
         if db_url is None and os.environ.get("AGENTX_TEST_DB_URL"):
             db_url = stack.enter_context(temporary_database())
-        server = start_server(home, port=port, env=env, db_url=db_url, arguments=arguments, worker=worker)
+        server = start_server(
+            home, port=port, env=env, db_url=db_url, arguments=arguments, worker=worker, script=script
+        )
         try:
             yield server
         finally:

@@ -1,4 +1,4 @@
-"""Make what JSON and protobuf can carry fit for the store: no NUL, no lone surrogates, no NaN."""
+"""Make what JSON and protobuf can carry fit for the store: no NUL, no lone surrogates, no NaN, no endless integers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ REPLACEMENT = "\ufffd"
 SUSPICIOUS_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 _ANY_BAD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
+
+# Longer integers are legal JSON, yet Python's reader (the client's, and ours) refuses the whole text that holds one.
+MAX_INTEGER_DIGITS = 4300
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_ENDLESS = b"0" * (MAX_INTEGER_DIGITS + 1)
 
 
 def clean_text(text: str) -> str:
@@ -48,7 +53,18 @@ def dump(value: Any) -> bytes:
 def load(payload: bytes | str) -> Any:
     """Decode JSON leniently: NaN and infinities become None, bad UTF-8 is replaced. Raises ValueError or RecursionError."""
     text = payload if isinstance(payload, str) else payload.decode("utf-8", "replace")
-    return json.loads(text, parse_constant=lambda _: None)
+    # The hook costs a call for every integer, so it is set only where it is needed.
+    hook = _integer if _has_endless_digits(text.encode("utf-8", "surrogatepass")) else None
+    return json.loads(text, parse_constant=lambda _: None, parse_int=hook)
+
+
+def _has_endless_digits(payload: bytes) -> bool:
+    return len(payload) > MAX_INTEGER_DIGITS and _ENDLESS in payload.translate(_ZEROS)
+
+
+def _integer(digits: str) -> int | str:
+    """The number, or its text when no reader would take it as a number."""
+    return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else digits
 
 
 def stored_text(payload: bytes) -> str:
@@ -57,7 +73,7 @@ def stored_text(payload: bytes) -> str:
         text = payload.decode("utf-8")
     except UnicodeDecodeError:
         text = payload.decode("utf-8", "replace")
-    if "\\u" in text and SUSPICIOUS_ESCAPE.search(payload):
+    if ("\\u" in text and SUSPICIOUS_ESCAPE.search(payload)) or _has_endless_digits(payload):
         try:
             return dump(clean_value(load(text))).decode("utf-8")
         except (ValueError, RecursionError):

@@ -9,7 +9,17 @@ import logging
 
 from django.conf import settings
 
-from apps.core.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, json_error, read_body, send_bytes, send_json
+from apps.core.asgi import (
+    BodyRefused,
+    ClientGone,
+    Receive,
+    Scope,
+    Send,
+    json_error,
+    read_plain_body,
+    send_bytes,
+    send_json,
+)
 from apps.tracing.ingest import pipeline, wire
 from apps.tracing.ingest.auth import KeyUnavailable, project_of_key
 from apps.tracing.ingest.errors import (
@@ -35,13 +45,13 @@ async def traces(scope: Scope, receive: Receive, send: Send) -> None:
             if project is None:
                 await json_error(send, 401, "Invalid or missing API key")
                 return
-            body = await read_body(scope, receive, settings.MAX_BODY_BYTES)
+            body = await read_plain_body(scope, receive, settings.MAX_BODY_BYTES)
             span = wire.decode(body)
             stored = (await pipeline.submit(project, [span]))[0]
         except ClientGone:
             return
-        except BodyTooLarge:
-            await json_error(send, 413, "Request body is larger than 10 MB", ((b"connection", b"close"),))
+        except BodyRefused as refused:
+            await json_error(send, refused.status, str(refused), refused.headers)
         except NotJSON as error:
             await json_error(send, 400, str(error))
         except InvalidPayload as error:

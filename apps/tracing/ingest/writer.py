@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import queue
+import shutil
 import sqlite3
 import threading
 import time
@@ -43,6 +45,10 @@ WAIT_SECONDS = 90.0
 RETRY_PAUSE_SECONDS = 0.05
 CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_BYTES = 96 * 1024 * 1024
+# The WAL gets no more than this part of what is left on the disk: copying it back needs room for the database to grow,
+# and a disk that the WAL itself has filled could never be emptied again.
+CHECKPOINT_DISK_PART = 4
+PAGE_BYTES = 16 * 1024
 QUIET_TICKS = 3
 QUIET_BYTES = 1024 * 1024
 
@@ -131,6 +137,8 @@ class Writer:
         self._fold_requests: list[_FoldRequest] = []
         self._last_fold = 0.0
         self._rewind_wal = False
+        self._wal_limit = CHECKPOINT_BYTES
+        self._wal_pages = -1  # what the writer's connection was last told
         self._unfolded = True  # a former process may have left pending contributions
         self.accepting = False
 
@@ -142,6 +150,8 @@ class Writer:
             return
         self._stopping.clear()
         self.accepting = True
+        if connection.vendor == "sqlite":
+            self._wal_limit = _wal_limit(str(connection.settings_dict["NAME"]))
         self._thread = threading.Thread(target=self._run, name="ingest-writer", daemon=True)
         self._thread.start()
         if connection.vendor == "sqlite":
@@ -224,13 +234,29 @@ class Writer:
                     cursor.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
                 return
             connection.connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-            connection.connection.execute("PRAGMA wal_autocheckpoint=0")
+            self._wal_pages = -1
+            self._bound_wal()
         except (DatabaseError, sqlite3.Error):
             logger.warning("the writer could not prepare its database connection", exc_info=True)
 
+    def _bound_wal(self) -> None:
+        """Where the disk is short, have each commit look at the size of the WAL: a second is enough to fill it.
+
+        Elsewhere commits never copy anything, the other thread does.
+        """
+        limit = self._wal_limit
+        pages = limit // PAGE_BYTES if limit < CHECKPOINT_BYTES else 0
+        if pages != self._wal_pages:
+            connection.ensure_connection()
+            connection.connection.execute(f"PRAGMA wal_autocheckpoint={pages}")
+            self._wal_pages = pages
+
     def _loop(self) -> None:
+        sqlite = connection.vendor == "sqlite"
         while True:
             groups, stop = self._gather()
+            if sqlite:
+                self._bound_wal()
             if groups:
                 self._flush(groups)
                 self._unfolded = True
@@ -395,23 +421,23 @@ class Writer:
             quiet = quiet + 1 if batches == self.counters.batches else 0
             batches = self.counters.batches
             size = _size(path + "-wal")
-            # After a few quiet seconds the file goes back to nothing.
-            give_back = quiet >= QUIET_TICKS and size >= QUIET_BYTES
-            if size < CHECKPOINT_BYTES and not give_back:
+            limit = self._wal_limit = _wal_limit(path)
+            # After a few quiet seconds, and where space is short, the file goes back to nothing.
+            give_back = size >= QUIET_BYTES if quiet >= QUIET_TICKS else size >= limit and limit < CHECKPOINT_BYTES
+            if size < limit and not give_back:
                 continue
             try:
                 raw = sqlite3.connect(path, timeout=0.02, isolation_level=None)
                 try:
                     raw.execute("PRAGMA synchronous=NORMAL")
                     raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                    if give_back:
-                        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                    else:
+                    # What could not be truncated (somebody writes or reads) at least starts over.
+                    if not give_back or raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                         self._rewind_wal = True
                 finally:
                     raw.close()
-            except sqlite3.Error:
-                logger.warning("the write-ahead log could not be checkpointed", exc_info=True)
+            except sqlite3.Error as error:
+                logger.warning("the write-ahead log could not be checkpointed: %s", error)
 
 
 def write_committed(rows: list[Row]) -> Written:
@@ -435,9 +461,16 @@ def _finish_all(groups: list[Group]) -> None:
         group.finish()
 
 
-def _size(path: str) -> int:
-    import os
+def _wal_limit(path: str) -> int:
+    """The size of the WAL, in bytes, from which it is copied back into the database file at `path`."""
+    try:
+        free = shutil.disk_usage(os.path.dirname(path)).free
+    except OSError:
+        return CHECKPOINT_BYTES
+    return min(CHECKPOINT_BYTES, max(QUIET_BYTES, free // CHECKPOINT_DISK_PART))
 
+
+def _size(path: str) -> int:
     try:
         return os.path.getsize(path)
     except OSError:

@@ -12,7 +12,17 @@ import logging
 
 from django.conf import settings
 
-from apps.core.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, json_error, read_body, send_bytes
+from apps.core.asgi import (
+    BodyRefused,
+    ClientGone,
+    Headers,
+    Receive,
+    Scope,
+    Send,
+    json_error,
+    read_plain_body,
+    send_bytes,
+)
 from apps.tracing.ingest import pipeline
 from apps.tracing.ingest.auth import KeyUnavailable, project_by_key
 from apps.tracing.ingest.errors import (
@@ -24,33 +34,23 @@ from apps.tracing.ingest.errors import (
     StorageUnavailable,
 )
 from apps.tracing.otlp import export
-from apps.tracing.otlp.encoding import (
-    BrokenEncoding,
-    TooLarge,
-    UnknownEncoding,
-    codings,
-    decompress,
-    media_type,
-)
+from apps.tracing.otlp.encoding import media_type
 from apps.tracing.otlp.spans import Undecodable
 
 logger = logging.getLogger(__name__)
 
-BODY_TIMEOUT_SECONDS = 60.0
-TOO_LARGE = "Request body is larger than 10 MB"
-# Work on bodies beyond these sizes goes to a thread, so that it does not hold up the requests of others.
-_INFLATE_INLINE_BYTES = 16 * 1024
+# Work on bodies beyond this size goes to a thread, so that it does not hold up the requests of others.
 _DECODE_INLINE_BYTES = 512 * 1024
 
 
 class _Refused(Exception):
     """The answer to a request that is not taken."""
 
-    def __init__(self, status: int, text: str, retry_after: str | None = None) -> None:
+    def __init__(self, status: int, text: str, retry_after: str | None = None, headers: Headers = ()) -> None:
         super().__init__(text)
         self.status = status
         self.text = text
-        self.retry_after = retry_after
+        self.headers = [*headers, (b"retry-after", retry_after.encode())] if retry_after else headers
 
 
 async def receiver(scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,25 +60,19 @@ async def receiver(scope: Scope, receive: Receive, send: Send) -> None:
     except ClientGone:
         return
     except _Refused as refused:
-        headers = [(b"retry-after", refused.retry_after.encode())] if refused.retry_after else []
-        if refused.status in (408, 413):
-            headers.append((b"connection", b"close"))  # the rest of the body is not read
-        await json_error(send, refused.status, refused.text, headers)
+        await json_error(send, refused.status, refused.text, refused.headers)
         return
     await send_bytes(send, 200, body, content_type.encode())
 
 
 async def _export(scope: Scope, receive: Receive) -> tuple[str, bytes]:
     """The content type and body of the answer. Raises _Refused or ClientGone."""
-    key = content_type = content_encoding = ""
+    key = content_type = ""
     for name, value in scope["headers"]:
         if name == b"x-api-key":
             key = value.decode("latin-1")
         elif name == b"content-type":
             content_type = value.decode("latin-1")
-        elif name == b"content-encoding":
-            text = value.decode("latin-1")
-            content_encoding = f"{content_encoding},{text}" if content_encoding else text
     try:
         project = await project_by_key(key) if key else None
     except KeyUnavailable:
@@ -89,29 +83,15 @@ async def _export(scope: Scope, receive: Receive) -> tuple[str, bytes]:
     if media is None:
         raise _Refused(415, "Unsupported Content-Type: send application/x-protobuf or application/json")
     try:
-        encodings = codings(content_encoding) if content_encoding else []
-    except UnknownEncoding as error:
-        raise _Refused(415, str(error)) from None
-    try:
-        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
-            body = await read_body(scope, receive, settings.MAX_BODY_BYTES)
-        if encodings and body:
-            if len(body) > _INFLATE_INLINE_BYTES:
-                body = await asyncio.to_thread(decompress, body, encodings, settings.MAX_BODY_BYTES)
-            else:
-                body = decompress(body, encodings, settings.MAX_BODY_BYTES)
+        body = await read_plain_body(scope, receive, settings.MAX_BODY_BYTES)
         if not body:
             raise _Refused(400, "Empty request body")
         if len(body) > _DECODE_INLINE_BYTES:
             prepared = await asyncio.to_thread(export.prepare, body, media)
         else:
             prepared = export.prepare(body, media)
-    except TimeoutError:
-        raise _Refused(408, "Request body did not arrive in time") from None
-    except (BodyTooLarge, TooLarge):
-        raise _Refused(413, TOO_LARGE) from None
-    except BrokenEncoding as error:
-        raise _Refused(400, f"Invalid request body: {error}") from None
+    except BodyRefused as refused:
+        raise _Refused(refused.status, str(refused), headers=refused.headers) from None
     except Undecodable as error:
         raise _Refused(400, str(error)) from None
     try:

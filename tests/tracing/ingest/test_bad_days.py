@@ -8,6 +8,7 @@ import logging
 import os
 import resource
 import sqlite3
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -118,6 +119,50 @@ def test_a_full_disk_answers_503_and_ingest_resumes_when_there_is_room():
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (hard, hard))
         assert post(server).status_code == 200
         assert total(server) == 2
+
+
+@sqlite_only
+def test_the_log_never_fills_the_disk_it_is_on(tmp_path):
+    """On a small disk many small commits write far more into the log than into the database. The log must be copied
+    back long before it has taken the room that copying needs, and a disk that was full must be usable once emptied."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        with running_server(home=disk, env={"AGENTX_RATE_LIMIT": "off"}) as server:
+            acknowledged = []
+
+            def send(number):
+                if post(server, spanId=f"s{number}", input="x" * 300).status_code == 200:
+                    acknowledged.append(f"s{number}")
+
+            # One after the other: each is a commit of its own, some 100 KB of log each.
+            for number in range(700):
+                send(number)
+            assert len(acknowledged) == 700
+            filler = disk / "filler"
+            with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 65536)
+            refused = 0
+            for number in range(1000, 1100):
+                answer = post(server, spanId=f"s{number}", input="y" * 5000)
+                refused += answer.status_code == 503
+                assert answer.status_code in (200, 503)
+                if answer.status_code == 200:
+                    acknowledged.append(f"s{number}")
+                if refused == 3:
+                    break
+            assert refused
+            assert httpx.get(server.base_url + URL, headers={"x-api-key": server.key}, timeout=30).status_code == 200
+            filler.unlink()
+            send(2000)
+            assert acknowledged[-1] == "s2000"
+            assert set(acknowledged) <= set(stored_ids(server)[0])
+    finally:
+        subprocess.run(["umount", str(disk)], check=True, capture_output=True)
 
 
 def test_the_quota_counts_roots_of_the_day_and_lets_replays_and_children_pass():

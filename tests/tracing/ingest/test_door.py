@@ -149,6 +149,37 @@ def test_numbers_json_does_not_know_become_null(client):
     assert found["input"] == [None, None, None, None] and "latencyMs" not in found
 
 
+def test_integers_no_reader_takes_become_text(client):
+    """Thousands of digits are legal JSON, but Python's json refuses the whole page that holds them."""
+    digits = "7" * 5000
+    body = (
+        f'{{"name":"endless","spanId":"endless","sessionId":"endless","input":{digits},"output":[-{digits},12,"{digits}"],'
+        f'"metadata":{{"n":{digits},"tools":[]}},"toolCalls":[{{"name":"t","input":{digits}}}],'
+        f'"performanceSummary":{{"n":{digits}}}}}'
+    )
+    for text in (body, body.replace("[-", '["\\ud800",-')):
+        found = read(client, post(client, text.replace('"spanId":"endless",', "")))
+        assert found["input"] == digits and found["output"][-3:] == ["-" + digits, 12, digits]
+        assert found["metadata"]["n"] == digits and found["performanceSummary"] == {"n": digits}
+    assert len(client.get("/api/v1/ingest/sessions/endless/spans").json()["spans"]) == 2
+    assert client.get(URL).status_code == 200 and client.get(URL).json()["traces"]
+    # What readers can take stays the number that was sent.
+    assert read(client, post(client, '{"name":"long","input":' + "7" * 4000 + "}"))["input"] == int("7" * 4000)
+
+
+def test_an_endless_latency_hides_nothing(client):
+    """Its end lies beyond the year 9999: the session, its neighbours and the pages stay readable."""
+    for name, latency in (("calm", "5"), ("endless-wait", "1e300"), ("endless-count", "9" * 400)):
+        assert post(client, f'{{"name":"{name}","sessionId":"{name}","latencyMs":{latency}}}').status_code == 200
+    answer = client.get("/api/v1/agent-monitoring/sessions")
+    assert answer.status_code == 200
+    rows = {row["sessionId"]: row for row in answer.json()["sessions"]}
+    assert rows["endless-wait"]["lastAt"] == rows["endless-count"]["lastAt"] == "9999-12-31T23:59:59.999Z"
+    assert rows["calm"]["turnCount"] == 1
+    for page in ("/sessions", "/sessions/endless-wait", "/traces", "/"):
+        assert client.get(page).status_code == 200, page
+
+
 def test_what_the_store_cannot_hold_is_replaced(client):
     body = '{"name":"n\\u0000","input":"half \\ud83e","output":{"k\\u0000":"pair \\ud83e\\udd16"},"error":"\\udfff"}'
     found = read(client, post(client, body))

@@ -8,16 +8,8 @@ import zlib
 
 import pytest
 
-from apps.tracing.otlp.encoding import (
-    JSON,
-    PROTOBUF,
-    BrokenEncoding,
-    TooLarge,
-    UnknownEncoding,
-    codings,
-    decompress,
-    media_type,
-)
+from apps.core.encoding import BrokenEncoding, TooLarge, UnknownEncoding, codings, decompress
+from apps.tracing.otlp.encoding import JSON, PROTOBUF, media_type
 
 BODY = b"some body " * 500
 LIMIT = 1_000_000

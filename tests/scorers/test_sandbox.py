@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.scorers.sandbox import javascript, run_javascript
+from apps.scorers.sandbox import javascript, protections, run_javascript
 from apps.scorers.sandbox.javascript import ABSENT
 from apps.scorers.sandbox.pool import Pool, SandboxError, pool
 
@@ -322,3 +322,8 @@ def test_a_full_pool_refuses_after_its_wait(monkeypatch):
     small._slots.acquire()
     with pytest.raises(SandboxError, match="busy"):
         small.run("return 1", {}, [], time_s=1, memory_mb=64)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
+def test_what_holds_on_this_host_can_be_told():
+    assert any("seccomp" in str(text) for text in protections())

@@ -4,6 +4,6 @@
 what came of it. The code sees the names it is given and the language itself.
 """
 
-from apps.scorers.sandbox.javascript import Outcome, run_javascript
+from apps.scorers.sandbox.javascript import Outcome, protections, run_javascript
 
-__all__ = ["Outcome", "run_javascript"]
+__all__ = ["Outcome", "protections", "run_javascript"]

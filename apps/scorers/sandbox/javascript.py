@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.scorers.sandbox.pool import SandboxError, pool
 from apps.scorers.texts import cut, storable
 
@@ -49,6 +51,20 @@ def run_javascript(code: str, names: dict[str, Any], *, timeout_s: float = 3.0, 
     except SandboxError as error:
         return Outcome(error=str(error), timed_out=error.timed_out)
     return _outcome(answer)
+
+
+def protections() -> list[Any]:
+    """What holds for users' JavaScript on this host, each a phrase for people; raises SandboxError when the sandbox does
+    not start at all."""
+    held = [
+        _("a process of its own with an empty environment"),
+        _("a fresh engine for every run, without files, network, processes or modules"),
+        _("3 seconds, 64 MB of memory and 64 KB of result"),
+        _("no new files or processes (resource limits)"),
+    ]
+    if pool().filtered():
+        held.append(_("system calls filtered by the kernel (seccomp)"))
+    return held
 
 
 def _outcome(answer: dict[str, Any]) -> Outcome:

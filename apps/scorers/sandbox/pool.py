@@ -67,7 +67,7 @@ class _Child:
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
         try:
-            self._receive(time.monotonic() + _START_S)
+            self.filtered = self._receive(time.monotonic() + _START_S).get("filtered") is True
         except SandboxError:
             self.end()
             raise SandboxError("the sandbox process did not start") from None
@@ -180,6 +180,18 @@ class Pool:
                 return child
             child.end()
 
+    def filtered(self) -> bool:
+        """Whether the kernel filters the children's system calls on this host."""
+        if not self._slots.acquire(timeout=_WAIT_S):
+            raise SandboxError("the sandbox is busy; try again later", timed_out=True)
+        try:
+            child = self._take()
+            with self._lock:
+                self._idle.append(child)
+            return child.filtered
+        finally:
+            self._slots.release()
+
     def pids(self) -> list[int]:
         """The idle children's process ids."""
         with self._lock:
@@ -212,7 +224,7 @@ def pool() -> Pool:
     global _pool
     with _making:
         if _pool is None:
-            _pool = Pool(max(2, min(8, os.cpu_count() or 2)))
+            _pool = Pool(max(4, min(8, 2 * (os.cpu_count() or 2))))
         return _pool
 
 

@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from apps.core.api.errors import APIError, NotFound
-from apps.core.ids import is_id
+from apps.core.ids import is_id, new_id
 from apps.evaluations import wire
 from apps.evaluations.models import Result, Run
 from apps.evaluations.services import scoring, submissions, tallies
@@ -130,9 +130,12 @@ class _Batch:
         """Insert what is new as pending rows and start judging it; note what somebody else is judging."""
         until = _claim_until()
         fresh: dict[str, Result] = {}
+        # Sorted, so that rows of one millisecond keep the order in which they were sent.
+        ids = iter(sorted(new_id() for _ in given))
         for item in given:
             if item.idempotency_key not in fresh:
                 fresh[item.idempotency_key] = Result(
+                    id=next(ids),
                     run_id=self._run_id,
                     batch_id=batch_id[:BATCH_ID_LIMIT],
                     claimed_until=until,

@@ -18,8 +18,8 @@ WITH_TOOL = (240, 18)
 
 
 def needs(module: str, package: str):
-    """The module, or a skip that names the package that is missing."""
-    return pytest.importorskip(module, reason=f"{package} (extra `integrations`) is not installed")
+    """The module, or a skip that names the package that is missing: see the extra `integrations`."""
+    return pytest.importorskip(module, reason=f"{package} is not installed")
 
 
 def assert_counted_once(recording: Recording, tokens: tuple[int, int], tools: int = 1) -> None:

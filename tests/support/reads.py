@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from apps.core.times import now_ms
 from apps.tracing.ingest.pipeline import store_spans
 from apps.tracing.ingest.records import SpanIn
 from apps.tracing.models import Span
@@ -17,15 +19,24 @@ _JSON = ("input", "output", "tool_calls", "metadata", "performance_summary")
 
 @pytest.fixture
 def span(project):
-    """Stores one span through the ingest pipeline; payloads are values, `at_ms` is its start in milliseconds."""
+    """Stores one span through the ingest pipeline; payloads are values, `at_ms` is its start in milliseconds.
+
+    Lists are in the order of milliseconds: each span without a start of its own gets a millisecond of its own.
+    """
+    last_ms = 0
 
     def make(name: str = "agent", *, of: Any = None, at_ms: float | None = None, **fields: Any) -> Span:
         for key in _JSON:
             if key in fields:
                 fields[key] = json.dumps(fields[key], ensure_ascii=False).encode()
+        nonlocal last_ms
         if at_ms is not None:
             fields["start_ns"] = int(at_ms * 1_000_000)
+        else:
+            while now_ms() <= last_ms:
+                time.sleep(0.0002)
         [stored] = store_spans(of or project, [SpanIn(name=name, **fields)])
+        last_ms = now_ms()
         return Span.objects.get(id=stored.id)
 
     return make

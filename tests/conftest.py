@@ -12,8 +12,10 @@ def fresh_caches():
     from apps.core import ratelimit
     from apps.llm import pricing
     from apps.projects.services.keys import forget_cached_keys
+    from apps.tracing.ingest import checks
 
     forget_cached_keys()
+    checks.forget()
     pricing.forget()
     ratelimit.forget()
     CACHE.clear()

@@ -32,5 +32,6 @@ DJANGO_CELERY_BEAT_TZ_AWARE = True
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     # Hourly rather than daily: a server that restarts every night would never come to the end of a day.
     "expire-spans": {"task": "apps.tracing.tasks.expire_spans", "schedule": 3600.0},
+    "drain-checks": {"task": "monitoring.drain_checks", "schedule": 10.0},
     "finish-project-deletions": {"task": "projects.finish_deletions", "schedule": 600.0},
 }

@@ -25,10 +25,11 @@ else:
             "OPTIONS": {
                 "timeout": 10,
                 "transaction_mode": "IMMEDIATE",
+                # Every thread has a connection and every connection a cache; the writer asks for more (ingest/writer.py).
                 # page_size acts only on a database that is still empty, i.e. on the first start.
                 "init_command": (
                     "PRAGMA page_size=16384;PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
-                    "PRAGMA foreign_keys=ON;PRAGMA cache_size=-16000;PRAGMA temp_store=MEMORY;"
+                    "PRAGMA foreign_keys=ON;PRAGMA cache_size=-4000;PRAGMA temp_store=MEMORY;"
                     "PRAGMA journal_size_limit=67108864"
                 ),
             },

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from apps.core.api.bodies import is_number
+from apps.core.registry import Hooks
 from apps.projects.models import MonitoringDefaults, Project
 from apps.projects.services import audit
 
@@ -55,6 +56,9 @@ _SETTINGS: dict[str, _Setting] = {
     "latencyThresholdMs": _Setting("latency_threshold_ms", _is_threshold, lambda v: None if v is None else float(v)),
 }
 
+# Called with the project's primary key inside the transaction that changed its monitoring defaults.
+changed: Hooks[[int]] = Hooks()
+
 
 def monitoring_defaults_of(project: Project) -> MonitoringDefaults:
     """The project's row; a project made without one gets it here."""
@@ -78,6 +82,7 @@ def update_monitoring_defaults(*, project: Project, changes: dict[str, Any], req
         for name, setting in accepted.items():
             setattr(row, setting.attribute, setting.stored(changes[name]))
         row.save(update_fields=[setting.attribute for setting in accepted.values()])
+        changed.call(project.pk)
         audit.record(
             action="settings.update",
             project=project,

@@ -134,6 +134,9 @@ def to_row(*, project_id: int, organization_id: str | None, span: SpanIn, door: 
     if is_root:
         row.tools = tools
         row.agent_ref = _text(span.agent_ref) if span.agent_ref and span.agent_ref.strip() else None
+        if checked and span.monitor is True:
+            # Without monitor:true a list of patterns changes nothing (source 1:1768-1771).
+            row.pattern_ids = span.pattern_ids
     row.simulated = meta is not None and meta.simulated is True
     row.trace_id = span.trace_id
     row.organization_id = organization_id

@@ -22,8 +22,14 @@ class Found(msgspec.Struct):
     children: bool  # whether rows are stored that name one of the batch's rows as their parent
 
 
+# Rows above others that one batch may load and change; no tree of an agent is near that deep.
+MAX_ABOVE = 5000
+
 # An operational event: id, project, trace, agent, key, time in milliseconds.
 Event = tuple[str, int, str, str | None, str, int]
+
+# A root queued for the live checks: project, trace, JSON list of the only patterns to look for, time in milliseconds.
+Check = tuple[int, str, str | None, int]
 
 
 class Backend(Protocol):
@@ -50,6 +56,12 @@ class Backend(Protocol):
     def load_by_ids(self, project_id: int, ids: Sequence[str]) -> list[Row]:
         """Stored rows by their ids, without payloads."""
 
+    def load_with_ancestors(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored rows by their span ids with the rows above them, MAX_ABOVE at most: what is higher up is left out."""
+
+    def existing_ids(self, ids: Sequence[str]) -> set[str]:
+        """Which of these row ids are stored."""
+
     def insert(self, rows: Sequence[Row]) -> None:
         """Insert new rows, and make roots findable by their words."""
 
@@ -61,6 +73,9 @@ class Backend(Protocol):
 
     def insert_events(self, events: Sequence[Event]) -> None:
         """Insert operational events."""
+
+    def insert_checks(self, items: Sequence[Check]) -> None:
+        """Queue roots for the live checks."""
 
     def insert_journal(self, payload: bytes) -> None:
         """Insert the batch's contributions."""

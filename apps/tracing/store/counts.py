@@ -4,20 +4,22 @@ A row's own tokens are what it recorded less what its direct children cover. A r
 that is more, what its own children cover. So levels that repeat the counts below them add nothing, and levels that
 state none (a LangGraph node between the root and its model calls) hide nothing: the whole tree adds up to what its
 top covers. Four counts are kept side by side; cached tokens are part of the input's.
+
+A late child only adds: what its parent covers more by it is added to the parent's parent, and so on as long as
+anything grows. Every row is visited once for a batch, after all of its children; rows in a circle of parents take what
+comes from outside it and hand nothing round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from apps.tracing.store.rows import Row
 
 Counts = tuple[int, int, int, int]
 NONE: Counts = (0, 0, 0, 0)
-
-# How far up stored rows growing counts are carried: a longer way of levels without counts stops short of its top
-# rather than keep the writer busy. Levels that arrive in one batch are not limited.
-MAX_CLIMB = 100
+# Counts that newly reach a row from below, by its id.
+_Brought = dict[str, tuple[Row, Counts]]
 
 
 def covered(row: Row) -> Counts:
@@ -28,6 +30,92 @@ def covered(row: Row) -> Counts:
         max(row.cache_read_tokens or 0, row.child_cache_read_tokens),
         max(row.cache_write_tokens or 0, row.child_cache_write_tokens),
     )
+
+
+def count_below(
+    *,
+    kids: Mapping[str, list[Row]],
+    parents: dict[str, Row],
+    stored: Mapping[str, Row],
+    load_above: Callable[[list[str]], Iterable[Row]],
+) -> None:
+    """Add newly linked children to their parents and carry the growth up.
+
+    `kids` are rows by the span id they name as parent: all that are new, and stored ones whose parent is new. `parents`
+    are known rows by span id; `stored` those that were in the store before, by id; `load_above` fetches stored rows by
+    span id with all that is above them (they are then in `stored`).
+    """
+    parents.update((row.span_id, row) for row in stored.values() if row.span_id is not None)
+    brought: _Brought = {}
+    for span_id, children in kids.items():
+        parent = parents.get(span_id)
+        if parent is None:
+            continue
+        for child in children:
+            if child is not parent and not (child.id in stored and parent.id in stored):
+                _bring(brought, parent, covered(child))
+    looked_for: set[str] = set()
+    while brought:
+        escaped = _carry_up(brought, parents, stored)
+        missing = [span_id for span_id in escaped if span_id not in looked_for]
+        looked_for.update(missing)
+        if missing:
+            parents.update((row.span_id, row) for row in load_above(missing) if row.span_id is not None)
+        brought = {}
+        for span_id in missing:
+            if span_id in parents:
+                _bring(brought, parents[span_id], escaped[span_id])
+
+
+def _carry_up(brought: _Brought, parents: Mapping[str, Row], stored: Mapping[str, Row]) -> dict[str, Counts]:
+    """Add to the rows and to those above them; returns what rises, by span id, to parents that are not loaded."""
+    escaped: dict[str, Counts] = {}
+    for row, hands_on in _children_first([row for row, _ in brought.values()], parents):
+        known = brought.get(row.id)
+        if known is None:
+            continue
+        growth = _add_below(row, known[1])
+        if growth == NONE or not hands_on or row.parent_span_id is None:
+            continue
+        parent = parents.get(row.parent_span_id)
+        if parent is not None:
+            _bring(brought, parent, growth)
+        elif row.id in stored:
+            escaped[row.parent_span_id] = _plus(escaped.get(row.parent_span_id, NONE), growth)
+    return escaped
+
+
+def _children_first(receivers: Iterable[Row], parents: Mapping[str, Row]) -> list[tuple[Row, bool]]:
+    """The receivers and the loaded rows above them, each after all of its children; False for rows in a circle."""
+    reached: dict[str, Row] = {}
+    waiting: dict[str, int] = {}
+    for row in receivers:
+        current: Row | None = row
+        while current is not None and current.id not in reached:
+            reached[current.id] = current
+            current = parents.get(current.parent_span_id) if current.parent_span_id is not None else None
+            if current is not None:
+                waiting[current.id] = waiting.get(current.id, 0) + 1
+    ready = [row for row in reached.values() if row.id not in waiting]
+    order: list[tuple[Row, bool]] = []
+    while ready:
+        row = ready.pop()
+        order.append((row, True))
+        parent = parents.get(row.parent_span_id) if row.parent_span_id is not None else None
+        if parent is not None:
+            waiting[parent.id] -= 1
+            if not waiting[parent.id]:
+                ready.append(parent)
+    if len(order) < len(reached):
+        done = {row.id for row, _ in order}
+        order += [(row, False) for row in reached.values() if row.id not in done]
+    return order
+
+
+def _bring(brought: _Brought, row: Row, counts: Counts) -> None:
+    if counts != NONE:
+        known = brought.get(row.id)
+        brought[row.id] = (row, counts if known is None else _plus(known[1], counts))
 
 
 def _plus(a: Counts, b: Counts) -> Counts:
@@ -43,79 +131,3 @@ def _add_below(row: Row, counts: Counts) -> Counts:
     row.child_cache_write_tokens += counts[3]
     new = covered(row)
     return (new[0] - old[0], new[1] - old[1], new[2] - old[2], new[3] - old[3])
-
-
-def count_below(
-    *,
-    kids: Mapping[str, list[Row]],
-    parents: dict[str, Row],
-    stored: Mapping[str, Row],
-    load_parent: Callable[[str], Row | None],
-) -> None:
-    """Add newly linked children to their parents and carry the growth up.
-
-    `kids` are rows by the span id they name as parent: all that are new, and stored ones whose parent is new. `parents`
-    are known rows by span id; `stored` those of them that were in the store before, by id; `load_parent` fetches a
-    stored row by span id (it is then in `stored`). In a cycle a count goes round once.
-    """
-    done: set[str] = set()
-    absent: set[str] = set()
-
-    def known_parent(row: Row) -> Row | None:
-        span_id = row.parent_span_id
-        if span_id is None or span_id in absent:
-            return None
-        parent = parents.get(span_id)
-        if parent is None and row.id in stored:
-            parent = load_parent(span_id)
-            if parent is None:
-                absent.add(span_id)
-            else:
-                parents[span_id] = parent
-        return parent
-
-    def climb(row: Row, counts: Counts) -> None:
-        passed: set[str] = set()
-        while len(passed) < MAX_CLIMB or row.id not in stored:
-            passed.add(row.id)
-            counts = _add_below(row, counts)
-            if counts == NONE:
-                return
-            parent = known_parent(row)
-            if parent is None or parent.id in passed:
-                return
-            # A link not yet counted will be, with all the row covers by then.
-            if row.parent_span_id not in done and not (row.id in stored and parent.id in stored):
-                return
-            row = parent
-
-    for span_id in _deepest_first(kids, parents):
-        parent = parents[span_id]
-        counts = NONE
-        for child in kids[span_id]:
-            if child is not parent and not (child.id in stored and parent.id in stored):
-                counts = _plus(counts, covered(child))
-        done.add(span_id)
-        if counts != NONE:
-            climb(parent, counts)
-
-
-def _deepest_first(kids: Mapping[str, list[Row]], parents: Mapping[str, Row]) -> Iterator[str]:
-    """The span ids of known parents, each after those of its descendants; cycles are entered somewhere."""
-    entered: set[str] = set()
-    for top in kids:
-        if top in entered or top not in parents:
-            continue
-        entered.add(top)
-        path = [(top, iter(kids[top]))]
-        while path:
-            span_id, children = path[-1]
-            for child in children:
-                below = child.span_id
-                if below is not None and below in kids and below not in entered and below in parents:
-                    entered.add(below)
-                    path.append((below, iter(kids[below])))
-                    break
-            else:
-                path.pop()
-                yield span_id

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from apps.tracing.ingest.normalize import stored_tools
 from apps.tracing.search import row_tokens
-from apps.tracing.store.backend import Event, Found
+from apps.tracing.store.backend import MAX_ABOVE, Check, Event, Found
 from apps.tracing.store.rows import COLUMNS, CORE_COLUMNS, LINK_COLUMNS, Row, column_values, link_values
 
 # First key of the advisory locks; the second is the project.
@@ -33,6 +33,15 @@ _LOAD = (
 _LOAD_BY_SPAN_IDS = _LOAD + "l.span_id = ANY(%s)"
 _LOAD_BY_PARENTS = _LOAD + "l.parent_span_id = ANY(%s)"
 _LOAD_BY_IDS = _LOAD + "s.id = ANY(%s)"
+# UNION, not UNION ALL: a circle of parents comes to an end.
+_LOAD_WITH_ANCESTORS = (
+    "WITH RECURSIVE up(id, parent) AS ("
+    " SELECT id, parent_span_id FROM tracing_spanlink WHERE project_id = %(project)s AND span_id = ANY(%(span_ids)s)"
+    " UNION SELECT l.id, l.parent_span_id FROM up"
+    " JOIN tracing_spanlink l ON l.project_id = %(project)s AND l.span_id = up.parent"
+    f") {_LOAD.replace('l.project_id = %s AND ', f'l.id IN (SELECT id FROM up LIMIT {MAX_ABOVE})')}"
+)
+_EXISTING = "SELECT id FROM tracing_spanlink WHERE id = ANY(%s)"
 _LOCK = "SELECT pg_advisory_xact_lock(%s, p) FROM unnest(%s::int[]) AS p"
 _FIND = (
     "SELECT span_id, id FROM tracing_spanlink WHERE project_id = %s AND span_id = ANY(%s)"
@@ -40,6 +49,10 @@ _FIND = (
     "(SELECT NULL, id FROM tracing_spanlink WHERE project_id = %s AND parent_span_id = ANY(%s) LIMIT 1)"
 )
 _UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = %s' for name in LINK_COLUMNS)} WHERE id = %s"
+_INSERT_CHECK = (
+    "INSERT INTO tracing_checkitem (project_id, trace_id, pattern_ids, enqueued_ms, claimed_until_ms, attempts)"
+    " VALUES (%s,%s,%s,%s,0,0)"
+)
 _INSERT_EVENT = (
     "INSERT INTO tracing_operationalevent (id, project_id, trace_id, agent_id, key, created_ms)"
     " VALUES (%s,%s,%s,%s,%s,%s)"
@@ -109,6 +122,17 @@ class Postgres:
         with _cursor() as cursor:
             return [_row(values) for values in cursor.execute(_LOAD_BY_IDS, (project_id, list(ids)))]
 
+    def load_with_ancestors(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored rows by span id, and what is above them."""
+        with _cursor() as cursor:
+            found = cursor.execute(_LOAD_WITH_ANCESTORS, {"project": project_id, "span_ids": list(span_ids)})
+            return [_row(values) for values in found]
+
+    def existing_ids(self, ids: Sequence[str]) -> set[str]:
+        """Row ids that are stored."""
+        with _cursor() as cursor:
+            return {row[0] for row in cursor.execute(_EXISTING, (list(ids),))}
+
     def insert(self, rows: Sequence[Row]) -> None:
         """Copy rows, then their links with the words of roots."""
         with _cursor() as cursor:
@@ -138,6 +162,12 @@ class Postgres:
         if events:
             with _cursor() as cursor:
                 cursor.executemany(_INSERT_EVENT, events)
+
+    def insert_checks(self, items: Sequence[Check]) -> None:
+        """Queue roots for the live checks."""
+        if items:
+            with _cursor() as cursor:
+                cursor.executemany(_INSERT_CHECK, items)
 
     def insert_journal(self, payload: bytes) -> None:
         """Insert one journal row."""

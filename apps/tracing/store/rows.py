@@ -102,6 +102,7 @@ class Row(msgspec.Struct, gc=False):
     agent_ref: str | None = None
     trace_id: str | None = None  # the OTel trace; as session_id it only stands in for a session nobody named
     organization_id: str | None = None
+    pattern_ids: list[str] | None = None  # of a checked root: the only patterns to look for
 
     @property
     def is_root(self) -> bool:

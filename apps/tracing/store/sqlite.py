@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.tracing.ingest.normalize import stored_tools
 from apps.tracing.search import row_tokens
-from apps.tracing.store.backend import Event, Found
+from apps.tracing.store.backend import MAX_ABOVE, Check, Event, Found
 from apps.tracing.store.rows import COLUMNS, CORE_COLUMNS, LINK_COLUMNS, Row, column_values, link_values
 
 _INSERT = f"INSERT INTO tracing_span (rowid, {', '.join(COLUMNS)}) VALUES (?, {', '.join('?' * len(COLUMNS))})"
@@ -22,6 +22,16 @@ _LOAD = (
 _LOAD_BY_SPAN_IDS = _LOAD + "span_id IN (SELECT value FROM json_each(?))"
 _LOAD_BY_PARENTS = _LOAD + "parent_span_id IN (SELECT value FROM json_each(?))"
 _LOAD_BY_IDS = _LOAD + "id IN (SELECT value FROM json_each(?))"
+_EXISTING = "SELECT id FROM tracing_span WHERE id IN (SELECT value FROM json_each(?))"
+# UNION, not UNION ALL: a circle of parents comes to an end.
+_LOAD_WITH_ANCESTORS = (
+    "WITH RECURSIVE up(id, parent) AS ("
+    " SELECT id, parent_span_id FROM tracing_span"
+    " WHERE project_id = ?1 AND span_id IN (SELECT value FROM json_each(?2))"
+    " UNION SELECT s.id, s.parent_span_id FROM up JOIN tracing_span s"
+    " ON s.project_id = ?1 AND s.span_id = up.parent"
+    ") " + _LOAD.replace("project_id = ? AND ", f"id IN (SELECT id FROM up LIMIT {MAX_ABOVE})")
+)
 _FIND = "SELECT span_id, id FROM tracing_span WHERE project_id = ? AND span_id IN (SELECT value FROM json_each(?))"
 _ANY_CHILD = (
     "SELECT 1 FROM tracing_span WHERE project_id = ? AND parent_span_id IN (SELECT value FROM json_each(?)) LIMIT 1"
@@ -29,6 +39,10 @@ _ANY_CHILD = (
 _UPDATE = f"UPDATE tracing_span SET {', '.join(f'{name} = ?' for name in LINK_COLUMNS)} WHERE id = ?"
 _INSERT_WORDS = "INSERT INTO tracing_spansearch (rowid, body) VALUES (?, ?)"
 _DELETE_WORDS = "INSERT INTO tracing_spansearch (tracing_spansearch, rowid, body) VALUES ('delete', ?, ?)"
+_INSERT_CHECK = (
+    "INSERT INTO tracing_checkitem (project_id, trace_id, pattern_ids, enqueued_ms, claimed_until_ms, attempts)"
+    " VALUES (?,?,?,?,0,0)"
+)
 _INSERT_EVENT = (
     "INSERT INTO tracing_operationalevent (id, project_id, trace_id, agent_id, key, created_ms) VALUES (?,?,?,?,?,?)"
 )
@@ -78,6 +92,14 @@ class Sqlite:
         """Stored rows by id."""
         return [_row(values) for values in _raw().execute(_LOAD_BY_IDS, (project_id, _list(ids)))]
 
+    def load_with_ancestors(self, project_id: int, span_ids: Sequence[str]) -> list[Row]:
+        """Stored rows by span id, and what is above them."""
+        return [_row(values) for values in _raw().execute(_LOAD_WITH_ANCESTORS, (project_id, _list(span_ids)))]
+
+    def existing_ids(self, ids: Sequence[str]) -> set[str]:
+        """Row ids that are stored."""
+        return {row[0] for row in _raw().execute(_EXISTING, (_list(ids),))}
+
     def insert(self, rows: Sequence[Row]) -> None:
         """Insert with row numbers of our own, under which the words of roots are filed."""
         raw = _raw()
@@ -107,6 +129,11 @@ class Sqlite:
         """Insert operational events."""
         if events:
             _raw().executemany(_INSERT_EVENT, events)
+
+    def insert_checks(self, items: Sequence[Check]) -> None:
+        """Queue roots for the live checks."""
+        if items:
+            _raw().executemany(_INSERT_CHECK, items)
 
     def insert_journal(self, payload: bytes) -> None:
         """Insert one journal row."""

@@ -14,6 +14,7 @@ import msgspec
 from django.conf import settings
 
 from apps.core.ids import new_id
+from apps.tracing.ingest import checks
 from apps.tracing.ingest.errors import PROJECT_GONE, QUOTA_REACHED
 from apps.tracing.ingest.normalize import first_failed_tool, price_own, price_row
 from apps.tracing.ingest.records import Stored
@@ -42,24 +43,30 @@ def refuse_project(project_id: int) -> None:
 
 
 class Written(msgspec.Struct):
-    """The result of one batch: an answer for each row in order, and the rows that are new in the store."""
+    """The result of one batch: an answer for each row in order, and the rows that it brought into the store."""
 
     answers: list[Stored]
     new: list[Row]
     deduped: int
 
 
-def store_rows(rows: list[Row]) -> Written:
-    """Store the rows; call it inside a transaction (`backend().transaction()`)."""
+def store_rows(rows: list[Row], *, again: bool = False) -> Written:
+    """Store the rows; call it inside a transaction (`backend().transaction()`).
+
+    `again` says that an earlier try with these rows may have committed although nobody heard of it: rows that are
+    stored under their own ids are answered as new, because they are, and not stored twice.
+    """
     store = backend()
     by_project: dict[int, list[int]] = {}
     for position, row in enumerate(rows):
         by_project.setdefault(row.project_id, []).append(position)
     found = store.begin({project_id: _named(rows, by_project[project_id]) for project_id in sorted(by_project)})
+    own_ids: set[str] = store.existing_ids([row.id for row in rows]) if again else set()
     answers: list[Stored | None] = [None] * len(rows)
     contributions = Batch()
     new: list[Row] = []
     touched: list[Row] = []
+    recovered: list[Row] = []
     deduped = 0
     for project_id, positions in by_project.items():
         if project_id in _refused_projects:
@@ -72,6 +79,10 @@ def store_rows(rows: list[Row]) -> Written:
         allowance = quota.Allowance(project_id) if settings.QUOTA_TRACES_PER_DAY is not None else None
         for position in positions:
             row = rows[position]
+            if row.id in own_ids:
+                answers[position] = Stored(row.id)
+                recovered.append(row)
+                continue
             span_id = row.span_id
             if span_id is not None:
                 known = stored_ids.get(span_id) or seen.get(span_id)
@@ -99,8 +110,17 @@ def store_rows(rows: list[Row]) -> Written:
         roots = [row for row in new if row.parent_span_id is None]
         if roots:
             store.insert_events([event for row in roots if (event := _event(row)) is not None])
+            store.insert_checks([item for row in roots if (item := _check(row)) is not None])
         store.insert_journal(contributions.encode())
-    return Written([answer for answer in answers if answer is not None], new, deduped)
+    return Written([answer for answer in answers if answer is not None], new + recovered, deduped)
+
+
+def _check(row: Row) -> tuple[int, str, str | None, int] | None:
+    """The place in the queue of live checks of a root that is to be checked, when its project checks anything."""
+    if row.outcome is None or not checks.is_checked(row.project_id):
+        return None
+    patterns = None if row.pattern_ids is None else msgspec.json.encode(row.pattern_ids).decode()
+    return (row.project_id, row.id, patterns, row.received_ms)
 
 
 def _event(row: Row) -> tuple[str, int, str, str | None, str, int] | None:
@@ -163,11 +183,12 @@ def _link(store: Backend, project_id: int, new: list[Row], found: Found, contrib
         kids.setdefault(child.parent_span_id or "", []).append(child)
 
     if kids:
-
-        def load_parent(span_id: str) -> Row | None:
-            return next(iter(adopt_loaded(store.load_by_span_ids(project_id, [span_id]))), None)
-
-        count_below(kids=kids, parents=parents, stored=stored, load_parent=load_parent)
+        count_below(
+            kids=kids,
+            parents=parents,
+            stored=stored,
+            load_above=lambda span_ids: adopt_loaded(store.load_with_ancestors(project_id, span_ids)),
+        )
 
     frontier: list[Row] = []
     for row in new:

@@ -89,7 +89,7 @@ _declare(
         "AGENTX_INGEST_FLUSH_MS",
         "integer",
         "10",
-        "Longest time a span waits for others before its batch is written. An idle writer writes at once; the window only delays a batch while the writer is busy.",
+        "How long, from a batch's first span, the writer waits for more before it writes. Up to 10 nothing is waited for: a batch is whatever queued up while the one before was written. A longer time makes fewer, larger transactions and every answer later by up to that time.",
     ),
     ("AGENTX_INGEST_FLUSH_SIZE", "integer", "500", "Most spans in one batch."),
     (

@@ -8,7 +8,7 @@ import random
 import pytest
 from django.utils import timezone
 
-from apps.analytics.selectors import kpis, metrics
+from apps.analytics.selectors import cost_trend, metrics
 from apps.llm.models import CatalogModel, ModelPrice
 from apps.llm.pricing import forget
 from apps.tracing.ingest.pipeline import store_spans
@@ -106,9 +106,9 @@ def test_each_shape_counts_once_in_every_order_of_arrival(priced, shape):
             settle()
 
 
-def test_kpis_and_metrics_say_the_same(priced):
+def test_dashboards_say_the_same(priced):
     store_spans(priced, TREES["graph nodes between"])
-    assert kpis(priced, "24h")["totalCost"] == pytest.approx(140)
+    assert cost_trend(priced, "24h")["totalCost"] == pytest.approx(140)
     found = metrics(priced, "24h")["totals"]
     assert (found["inputTokens"], found["outputTokens"]) == (100, 20)
 

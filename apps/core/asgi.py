@@ -15,7 +15,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
-# How long a client may take to send its body.
+# How long a client may take to send its body once it has begun; the connection itself times the beginning.
 BODY_TIMEOUT_SECONDS = 60.0
 # Inflating more than this goes to a thread, so that it does not hold up the requests of others.
 _INFLATE_INLINE_BYTES = 16 * 1024
@@ -73,11 +73,19 @@ async def read_plain_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     `limit` holds for the bytes sent and for what they inflate to. Raises ClientGone, or BodyRefused: 408 too slow,
     413 too large, 415 an encoding that is not read, 400 a body that is not what its encoding says.
     """
-    sent = b",".join(value for name, value in scope["headers"] if name == b"content-encoding")
+    sent = b""
+    for name, value in scope["headers"]:
+        if name == b"content-encoding":
+            sent = sent + b"," + value if sent else value
     try:
         names = codings(sent.decode("latin-1")) if sent else []
-        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
-            body = await read_body(scope, receive, limit)
+        # Nearly every body is there at once, and then nothing is timed.
+        first = await receive()
+        if first.get("more_body", False):
+            async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+                body = await read_body(scope, _preceded_by(first, receive), limit)
+        else:
+            body = await read_body(scope, _preceded_by(first, receive), limit)
         if not names or not body:
             return body
         if len(body) > _INFLATE_INLINE_BYTES:
@@ -91,6 +99,20 @@ async def read_plain_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         raise BodyRefused(413, f"Request body is larger than {limit // 1_048_576} MB", _CLOSE) from None
     except TimeoutError:
         raise BodyRefused(408, "Request body did not arrive in time", _CLOSE) from None
+
+
+def _preceded_by(first: MutableMapping[str, Any], receive: Receive) -> Receive:
+    """`receive` with a message that was taken already put back in front."""
+    waiting: MutableMapping[str, Any] | None = first
+
+    async def again() -> MutableMapping[str, Any]:
+        nonlocal waiting
+        if waiting is None:
+            return await receive()
+        message, waiting = waiting, None
+        return message
+
+    return again
 
 
 def header(scope: Scope, name: bytes) -> bytes | None:

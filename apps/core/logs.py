@@ -48,3 +48,13 @@ class JSONFormatter(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return mask_secrets(json.dumps(line, default=str, ensure_ascii=False))
+
+
+class ClientFaults(logging.Filter):
+    """What a client alone is to blame for is a warning in one line, not an error with a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Lets every record pass, milder."""
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.exc_info = None
+        return True

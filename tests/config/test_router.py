@@ -9,6 +9,7 @@ import json
 import re
 import socket
 import threading
+import time
 import zlib
 
 import pytest
@@ -169,23 +170,50 @@ def test_a_head_that_is_too_large_is_refused(server, head):
     assert ask(server, "GET", "/health").status == 200
 
 
+def test_an_impossible_host_is_a_bad_request_and_no_error_of_ours(server):
+    answer = raw_answer(server, b"GET /api/v1/projects HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ") and b'{"error": "Bad request"}' in answer
+    lines: list[dict[str, str]] = []
+    deadline = time.monotonic() + 10  # the output is read by a thread of its own
+    while not lines and time.monotonic() < deadline:
+        lines = [json.loads(line) for line in list(server.lines) if "DisallowedHost" in line]
+        time.sleep(0.02)
+    assert [line["level"] for line in lines] == ["warning"]
+    assert "exception" not in lines[0]
+
+
 def test_what_is_no_http_is_refused_in_json(server):
     answer = raw_answer(server, b"GET / HTTP/9.9\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert answer.endswith(b'{"error":"Invalid HTTP request"}')
 
 
-def test_a_client_that_never_ends_its_head_is_let_go():
-    """Nothing sent, half a head, and half a further head on a used connection; on a server with a short patience."""
-    script = "import sys; from config import protocol, server; protocol.HEAD_SECONDS = 0.5; sys.exit(server.main())"
+def test_a_client_that_never_ends_its_request_is_let_go():
+    """On a server with a short patience; one that does not close makes the read time out."""
+    script = (
+        "import sys; from config import protocol, server;"
+        "protocol.HEAD_SECONDS = protocol.BODY_START_SECONDS = 2.0; sys.exit(server.main())"
+    )
+    whole = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
     with running_server(script=script) as server:
-        for start in (b"", b"GET /health HT", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHo"):
+        announced = (
+            f"POST /api/v1/ingest/traces HTTP/1.1\r\nHost: x\r\nx-api-key: {server.key}\r\ncontent-length: 9\r\n\r\n"
+        )
+        for start in (b"", whole[:15], whole + whole[:-9], announced.encode()):
             with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
                 raw.sendall(start)
                 answer = b""
-                while piece := raw.recv(65536):  # a server that does not close makes this time out
+                while piece := raw.recv(65536):
                     answer += piece
-            assert answer.count(b"HTTP/1.1 200") == start.count(b"\r\n\r\n")
+            assert answer.count(b"HTTP/1.1 ") == start.count(whole)
+        # Slow is not late: pieces of a head, then of a body, each in its time.
+        body = json.dumps({"name": "slow"}).encode()
+        head = announced.replace("content-length: 9", f"content-length: {len(body)}").encode()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
+            for piece in (head[:20], head[20:], body[:3], body[3:]):
+                raw.sendall(piece)
+                time.sleep(0.2)
+            assert raw.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_request_id_is_kept_when_sane_and_made_otherwise(server):

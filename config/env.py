@@ -148,6 +148,15 @@ _declare(
     ),
 )
 _declare(
+    "Evaluation",
+    (
+        "AGENTX_HOSTED_CI",
+        "boolean",
+        "on",
+        "off: the hosted-style CI routes (/ingest/ci-runs and the client's model list) answer 404.",
+    ),
+)
+_declare(
     "Quotas",
     (
         "AGENTX_QUOTA_JUDGE_CALLS_PER_DAY",

@@ -26,3 +26,5 @@ METRICS_TOKEN = env.text("AGENTX_METRICS_TOKEN")
 ADMIN_TOKEN = env.text("AGENTX_ADMIN_TOKEN")
 # Longest time, in seconds, this process may go on with a key or a price that another process has changed.
 CACHE_SECONDS = 1.0
+
+HOSTED_CI = env.boolean("AGENTX_HOSTED_CI")

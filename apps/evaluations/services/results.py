@@ -64,7 +64,7 @@ def submit(*, project: Project, run_id: str, batch_id: str, results: list[Any]) 
         raise NotFound("Run not found")
     _refuse_terminal(run.status)
     given = [parsed for parsed in map(submissions.parse, results) if parsed is not None]
-    mine = _score(project, run_id, batch_id, given) if given else set()
+    mine = judge_all(project, run_id, batch_id, given) if given else set()
     stored = {row.idempotency_key: row for row in _rows(run_id, given)}
     fixed = frozen(run_id)
     seen: set[str] = set()
@@ -99,7 +99,7 @@ def _rows(run_id: str, given: list[Submission]) -> list[Result]:
     return list(Result.objects.filter(run_id=run_id, idempotency_key__in={item.idempotency_key for item in given}))
 
 
-def _score(project: Project, run_id: str, batch_id: str, given: list[Submission]) -> set[str]:
+def judge_all(project: Project, run_id: str, batch_id: str, given: list[Submission]) -> set[str]:
     """Have every key of the batch judged, here or by whoever claimed it first; the ids of the rows judged here."""
     batch = _Batch(project, run_id, frozen(run_id))
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.core.api.bodies import object_body, one_line, secret_or_none
-from apps.core.api.errors import APIError
+from apps.core.api.errors import APIError, NotFound
 from apps.llm.api import bodies, serializers
 from apps.llm.selectors import catalog_rows
 from apps.llm.services import catalog, connection, usage
@@ -110,7 +111,12 @@ class ListedModelsView(APIView):
         tags=["Models"],
     )
     def get(self, request: Request) -> Response:
-        """`{ models: [{ name, display, provider, … }] }` (sdk evaluations/client.py:234-250)."""
+        """`{ models: [{ name, display, provider, … }] }` (sdk evaluations/client.py:234-250).
+
+        404 when AGENTX_HOSTED_CI turns the hosted-style routes off.
+        """
+        if not settings.HOSTED_CI:
+            raise NotFound
         provider = request.query_params.get("provider", "").strip().lower()
         provider = _PROVIDER_ALIASES.get(provider, provider)
         rows = [row for row in catalog_rows() if not provider or row.model.provider == provider]

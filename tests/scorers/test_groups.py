@@ -147,7 +147,8 @@ def test_list_in_one_query_and_audit(api, make, django_assert_num_queries):
     groups = [make(name=f"g{n}") for n in range(3)]
     with django_assert_num_queries(1):
         rows = api.get("/monitor/scorer-groups").json()["scorerGroups"]
-    assert [row["name"] for row in rows] == ["g2", "g1", "g0"]
+    assert sorted(row["name"] for row in rows) == ["g0", "g1", "g2"]
+    assert [row["_id"] for row in rows] == sorted((row["_id"] for row in rows), reverse=True)
     for _ in range(2):
         api.put(f"{ROOT}/{groups[0]['_id']}", {"name": "x"})
     api.delete(f"{ROOT}/{groups[0]['_id']}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from apps.projects.models import AuditEvent
@@ -266,7 +268,9 @@ def test_newest_first_in_a_fixed_number_of_queries(api, make, django_assert_num_
         make(name=f"n{n}")
     with django_assert_num_queries(1):
         rows = api.get(ROOT).json()["judgeScorers"]
-    assert [row["name"] for row in rows[:2]] == ["n4", "n3"]
+    ids = [row["_id"] for row in rows]
+    assert ids == sorted(ids, reverse=True)
+    assert {row["name"] for row in rows[:5]} == {f"n{n}" for n in range(5)}
 
 
 def test_both_prefixes_answer_alike(api, make):
@@ -287,3 +291,41 @@ def test_writes_are_audited_without_values(api, make):
     assert [event.action for event in events] == ["judge.create", "judge.update", "judge.clone", "judge.delete"]
     assert events[1].summary == "judge"
     assert "sauce" not in "".join(event.summary for event in events)
+
+
+def test_exports_hold_every_part(api, make):
+    """Settings with rubric and offline profile, their history, live profiles, groups; counts equal lines."""
+    scorer = make(judge={"acceptanceCriteria": "a"}, online={"enabled": True})
+    api.post("/agent-monitoring/scorer-groups", {"name": "g", "members": [{"kind": "judge", "refId": scorer["_id"]}]})
+
+    def rows(entity):
+        text = b"".join(api.get(f"/export/{entity}").streaming_content).decode()
+        return [json.loads(line) for line in text.splitlines()]
+
+    counts = {item["entity"]: item["rows"] for item in api.get("/export").json()["entities"]}
+    names = ("evaluation-settings", "evaluation-settings-versions", "online-evaluators", "scorer-groups")
+    exported = {name: rows(name) for name in names}
+    assert {name: len(lines) for name, lines in exported.items()} == {name: counts[name] for name in names}
+    [settings] = [row for row in exported["evaluation-settings"] if row["id"] == scorer["_id"]]
+    assert (settings["acceptanceCriteria"], settings["numberOfRequests"], settings["seeded"]) == ("a", 1, False)
+    [version] = [
+        row for row in exported["evaluation-settings-versions"] if row["evaluationSettingsId"] == scorer["_id"]
+    ]
+    assert (version["version"], version["changeSummary"]) == (0, "Created")
+    [profile] = [row for row in exported["online-evaluators"] if row["evaluationSettingsId"] == scorer["_id"]]
+    assert (profile["id"], profile["enabled"]) == (scorer["online"]["profileId"], True)
+    [group] = exported["scorer-groups"]
+    assert (group["name"], group["members"][0]["refId"]) == ("g", scorer["_id"])
+
+
+def test_a_deleted_project_leaves_nothing(project, other_project):
+    """Scorers, history, groups and what was seeded go with their project."""
+    from apps.scorers.models import JudgeScorer, JudgeScorerVersion, ScorerGroup, SeededScorers
+    from apps.scorers.services.templates import seed
+
+    seed(other_project)
+    ScorerGroup.objects.create(project=other_project, name="g")
+    kept = JudgeScorer.objects.filter(project=project).count()
+    other_project.delete()
+    assert JudgeScorer.objects.count() == JudgeScorerVersion.objects.count() == kept
+    assert (ScorerGroup.objects.count(), SeededScorers.objects.count()) == (0, 1)

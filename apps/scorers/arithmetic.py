@@ -66,4 +66,5 @@ def group_score(members: Sequence[MemberScore]) -> GroupScore:
     if total <= 0:
         return GroupScore(None, f"{text} No scored member has a weight, so there is no score.")
     mean = sum(member.weight * (member.goodness or 0.0) for member in scored) / total
-    return GroupScore(min(10.0, max(0.0, mean * 10)), text)
+    # What floating point adds in the sixteenth place would be shown and compared: 6.5, not 6.500000000000002.
+    return GroupScore(min(10.0, max(0.0, round(mean * 10, 9))), text)

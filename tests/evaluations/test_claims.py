@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.core import exports
 from apps.evaluations.api import runs as views
 from apps.evaluations.models import CaseTally, Result, Run, ScorerTally
-from apps.evaluations.services import results
+from apps.evaluations.services import finalize, results
 from apps.evaluations.services.scoring import Outcome
 from apps.evaluations.services.snapshot import frozen
 from apps.projects.services import purgers
@@ -47,8 +47,9 @@ def test_a_row_whose_judge_died_is_taken_over(judge, api, submit, abandoned):
     assert submit(run, result(idempotencyKey="lost"))["duplicates"] == 1
 
 
-def test_a_row_being_judged_is_not_accepted_yet(judge, api, project, abandoned):
-    """It is in no list, no count, no export."""
+def test_a_row_being_judged_is_not_accepted_yet(judge, api, project, abandoned, monkeypatch):
+    """It is in no list, no count, no export; finalize does not wait for ever."""
+    monkeypatch.setattr(finalize, "WAIT_SECONDS", 0.2)
     run, _ = abandoned(60)
     read = api.get(f"{SDK}/runs/{run}").json()
     assert (read["resultCount"], read["results"]) == (0, [])

@@ -216,6 +216,70 @@ def test_two_requests_with_the_same_keys_share_one_verdict(client, server, judge
     assert (read["resultCount"], read["liveStatistics"]["ratedCount"]) == (10, 10)
 
 
+def test_finalize_waits_for_results_that_are_being_judged(client, server, judge):
+    """Its figures are final (EVAL-005)."""
+    dataset = make_dataset(client, "A?")
+    judge.respond = lambda request: Answer.of_json({"rating": 6, "justification": "ok"}, delay=1)
+    run = post(server, "/runs", {"datasetId": dataset}).json()["runId"]
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(post, server, f"/runs/{run}/results", {"batchId": "b", "results": [result("fine")]})
+        while not judge.peak:
+            time.sleep(0.01)
+        done = post(server, f"/runs/{run}/finalize", {}).json()
+        assert done["liveStatistics"]["averageRating"] == 6
+        assert sent.result().json()["accepted"] == 1
+
+
+def test_several_judges_and_a_group(client, server, judge):
+    """Every judge reads every answer of the one execution; the group's blend is the rating (EVAL-019..021)."""
+    judge.respond = lambda request: Answer.of_json(
+        {"rating": 2 if "STRICT" in json.dumps(request.json) else 8, "justification": "ok"}
+    )
+    dataset = make_dataset(client, "A?", "B?")
+    kind = client.monitor.judge_scorers.builder("Kind", acceptance_criteria="Be kind.").publish()
+    strict = client.monitor.judge_scorers.builder("Strict", acceptance_criteria="STRICT.").publish()
+    several = client.evaluations.run(
+        dataset_id=dataset, subject=SUBJECT, scorer_id=kind.id, additional_scorer_ids=[strict.id, kind.id]
+    )
+    calls: list[str] = []
+
+    def agent(case):
+        calls.append(case.query)
+        return "fine"
+
+    several.execute(agent).finalize()
+    assert calls == ["A?", "B?"]
+    assert verdicts(judge) == 4
+    [verdict] = several.results()[0].judge_scorer_results
+    assert (verdict["name"], verdict["rating"], several.results()[0].rating) == ("Strict", 2, 8)
+    assert several.gate(fail_under=5).passed
+    strictly = several.gate(fail_under=5, scorer="Strict")
+    assert (strictly.passed, strictly.gated_scorer) == (False, {"id": strict.id, "name": "Strict"})
+
+    members = [{"kind": "judge", "refId": kind.id, "weight": 3}, {"kind": "judge", "refId": strict.id, "weight": 1}]
+    group = client.monitor.scorer_groups.create("Panel", members=members)
+    group_id = group["_id"] if isinstance(group, dict) else group.id
+    grouped = client.evaluations.run(dataset_id=dataset, subject=SUBJECT, scorer_group_id=group_id)
+    grouped.execute(agent).finalize()
+    read = client.evaluations.get_run(grouped.run_id)
+    assert (read["scorerGroupId"], read["additionalScorerIds"], read["averageRating"]) == (group_id, None, 6.5)
+    assert [(row["name"], row["averageRating"]) for row in read["scorerBreakdown"]] == [
+        ("Panel (group)", 6.5),
+        ("Kind", 8),
+        ("Strict", 2),
+    ]
+    assert grouped.gate(fail_under=6).passed
+    assert not grouped.gate(fail_under=6, scorer="Strict").passed
+    with pytest.raises(AgentXEvaluationsError, match="Unknown scorer: Nope"):
+        grouped.gate(fail_under=6, scorer="Nope")
+    client.monitor.judge_scorers.delete(strict.id)
+    again = client.evaluations.run(dataset_id=dataset, subject=SUBJECT, scorer_group_id=group_id)
+    again.execute(agent).finalize()
+    row = client.evaluations.get_run(again.run_id)["results"][0]
+    assert (row["rating"], row["status"]) == (8, "scored")
+    assert [item["rating"] for item in row["judgeScorerResults"]] == [8, None]
+
+
 PROCESS = """
 import json, os, sys, django
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

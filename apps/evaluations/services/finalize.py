@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -17,6 +18,9 @@ from apps.evaluations.services.scoring import Verdict, verdicts
 from apps.evaluations.services.tallies import FAILED_RATING, judges_of, rated_value
 from apps.projects.models import Project
 
+# The published client waits 30 seconds for the answer.
+WAIT_SECONDS = 20.0
+_POLL_SECONDS = 0.1
 _COUNTED = (
     "status",
     "finalized_at",
@@ -35,10 +39,12 @@ _COUNTED = (
 def finalize(*, project: Project, run_id: str) -> Run:
     """Mark a run completed and return it; a completed or failed one keeps its status. Raises 404 for an unknown run.
 
-    Repeating it changes nothing but what the stored results say.
+    Results that another request is judging at this moment are waited for, so that the figures are final. Repeating it
+    changes nothing but what the stored results say.
     """
     if not is_id(run_id):
         raise NotFound("Run not found")
+    _wait_for_judges(project, run_id)
     with transaction.atomic():
         run = Run.objects.select_for_update().defer("snapshot").filter(project=project, pk=run_id).first()
         if run is None:
@@ -49,6 +55,18 @@ def finalize(*, project: Project, run_id: str) -> Run:
             run.finalized_at = timezone.now()
         run.save(update_fields=_COUNTED)
     return run
+
+
+def _wait_for_judges(project: Project, run_id: str) -> None:
+    """Return when nobody judges a result of the run any more, or after WAIT_SECONDS."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while (
+        Result.objects.filter(
+            run_id=run_id, run__project=project, status=Result.Status.PENDING, claimed_until__gt=timezone.now()
+        ).exists()
+        and time.monotonic() < deadline
+    ):
+        time.sleep(_POLL_SECONDS)
 
 
 def recount(run: Run) -> None:

@@ -28,6 +28,11 @@ Headers = list[tuple[bytes, bytes]]
 STALLED_CLIENT_SECONDS = 60.0
 
 
+def _without_nul(encoded: bytes) -> bytes:
+    """URL-encoded text with every NUL as U+FFFD, which is what ingest stores for one; Postgres takes none anywhere."""
+    return encoded.replace(b"%00", b"%EF%BF%BD").replace(b"\x00", b"%EF%BF%BD")
+
+
 class ClientGone(ConnectionError):
     """Nobody reads the stream any more."""
 
@@ -59,14 +64,19 @@ class Bridge:
         query = scope["query_string"]
         if not query.isascii():
             query = b"".join(b"%%%02X" % byte if byte > 127 else bytes((byte,)) for byte in query)
-        headers = [
-            item
-            for item in scope["headers"]
-            if b"_" not in item[0] and item[0] not in (b"content-length", b"transfer-encoding", b"content-encoding")
-        ]
+        headers: Headers = []
+        for name, value in scope["headers"]:
+            if b"_" in name or name in (b"content-length", b"transfer-encoding", b"content-encoding"):
+                continue
+            if name == b"cookie":
+                value = value.replace(b"\\000", b"")
+            elif name == b"content-type" and value.lower().startswith(b"application/x-www-form-urlencoded"):
+                body = _without_nul(body)
+            headers.append((name, value))
         if body:
             headers.append((b"content-length", str(len(body)).encode()))
-        narrowed: Any = {**scope, "query_string": query, "headers": headers}
+        path = scope["path"].replace("\x00", "\ufffd")
+        narrowed: Any = {**scope, "path": path, "query_string": _without_nul(query), "headers": headers}
         body_reader: Any = None
         environ: Any = build_environ(narrowed, body_reader)
         environ["wsgi.input"] = io.BytesIO(body)

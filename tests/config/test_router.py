@@ -230,6 +230,43 @@ def test_bytes_beyond_ascii_in_a_query_are_no_server_error(server):
     assert status < 500
 
 
+def test_a_nul_in_an_address_a_form_or_a_cookie_is_no_server_error(server):
+    """Postgres refuses a NUL even as a value to compare with; the store holds U+FFFD in its place."""
+    paths = [
+        "/agents/%00",
+        "/traces/%00",
+        "/sessions/a%00b",
+        "/settings/models/edit/%00",
+        "/settings/projects/%00/delete",
+    ]
+    paths += ["/api/v1/agents/%00", "/api/v1/ingest/traces/%00", "/api/v1/projects/%00", "/%00", "/static/%00"]
+    names = ("agent", "framework", "model", "tool", "search", "cursor", "q")
+    paths += [f"{page}?{name}=a%00b" for page in ("/", "/traces", "/sessions", "/palette") for name in names]
+    for path in paths:
+        assert ask(server, "GET", path, x_api_key=server.key).status < 500, path
+    token = re.search(rb'csrfmiddlewaretoken" value="([^"]+)', ask(server, "GET", "/").body)
+    answer = ask(server, "GET", "/traces", cookie='agentx_project="\\000"')
+    assert answer.status == 200
+    cookie = next(value for name, value in answer.headers.items() if name == "set-cookie" and "csrf" in value)
+    form = b"csrfmiddlewaretoken=" + (token.group(1) if token else b"") + b"&name=a%00b"
+    for path in ("/settings/projects/new", "/projects/switch"):
+        sent = ask(
+            server,
+            "POST",
+            path,
+            form,
+            cookie=cookie.split(";")[0],
+            content_type="application/x-www-form-urlencoded",
+            origin=server.base_url,
+        )
+        assert sent.status < 500, path
+    # What was stored with a NUL is found by the id its sender knows.
+    body = json.dumps({"name": "nul", "sessionId": "with\x00nul"}).encode()
+    ask(server, "POST", "/api/v1/ingest/traces", body, x_api_key=server.key, content_type="application/json")
+    spans = ask(server, "GET", "/api/v1/ingest/sessions/with%00nul/spans", x_api_key=server.key).json["spans"]
+    assert [span["name"] for span in spans] == ["nul"]
+
+
 def test_a_header_with_an_underscore_is_not_taken_for_the_key(server):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     connection.request("GET", "/api/v1/projects", headers={"x_api_key": server.key})

@@ -243,8 +243,8 @@ class Writer:
             self._wal_pages = -1
             self._bound_wal()
             connection.connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
-        except (DatabaseError, sqlite3.Error):
-            logger.warning("the writer could not prepare its database connection", exc_info=True)
+        except (DatabaseError, sqlite3.Error) as error:
+            logger.warning("the writer could not prepare its database connection: %s", error)
 
     def _bound_wal(self) -> None:
         """Where the disk is short, have each commit look at the size of the WAL: a second is enough to fill it.
@@ -357,7 +357,14 @@ class Writer:
         if len(groups) == 1 or isinstance(
             error, OperationalError | InterfaceError | sqlite3.OperationalError | OSError
         ):
-            logger.error("spans were not stored", extra={"spans": sum(len(g.rows) for g in groups)}, exc_info=error)
+            # An outage fails batch after batch: one line each, and a traceback only where our own data may be at fault.
+            outage = isinstance(error, OperationalError | InterfaceError | sqlite3.OperationalError | OSError)
+            logger.error(
+                "spans were not stored: %s",
+                error,
+                extra={"spans": sum(len(g.rows) for g in groups)},
+                exc_info=None if outage else error,
+            )
             for group in groups:
                 group.error = StorageUnavailable()
                 self.counters.dropped += len(group.rows)

@@ -2,11 +2,12 @@
 
 from django.urls import URLPattern
 
-from apps.evaluations.api import ci_urls, comparison_urls, gate_urls, run_urls
+from apps.evaluations.api import analysis_urls, ci_urls, comparison_urls, gate_urls, run_urls
 
 urlpatterns: list[URLPattern] = [
     *run_urls.urlpatterns,
     *gate_urls.urlpatterns,
     *comparison_urls.urlpatterns,
     *ci_urls.urlpatterns,
+    *analysis_urls.urlpatterns,
 ]

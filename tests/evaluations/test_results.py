@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import override_settings
 
 from apps.evaluations.models import Result, Run
 from tests.evaluations.conftest import SDK, result, verdicts
@@ -153,6 +154,16 @@ def test_no_provider_key_is_a_reason_not_an_error(start, submit, monkeypatch):
     assert (entry["status"], entry["rating"]) == ("skipped", None)
     assert "OPENAI_API_KEY" in entry["justification"]
     assert reply["liveStatistics"]["averageRating"] is None
+    assert reply["liveStatistics"]["skippedCount"] == 1
+
+
+@override_settings(QUOTA_JUDGE_CALLS_PER_DAY=1)
+def test_a_used_up_quota_is_a_reason_too(judge, start, submit):
+    """The second result is skipped and names the quota; never a 429 (EVAL-094)."""
+    reply = submit(start(), result("rate 8"), result("rate 8", 1))
+    by_status = {entry["status"]: entry for entry in reply["scoredResults"]}
+    assert set(by_status) == {"scored", "skipped"}
+    assert "AGENTX_QUOTA_JUDGE_CALLS_PER_DAY" in by_status["skipped"]["justification"]
     assert reply["liveStatistics"]["skippedCount"] == 1
 
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from apps.core.api.errors import APIError, NotFound
 from apps.core.ids import is_id, new_id
-from apps.evaluations import wire
+from apps.evaluations import selectors, wire
 from apps.evaluations.models import Result, Run
 from apps.evaluations.services import scoring, submissions, tallies
 from apps.evaluations.services.snapshot import Frozen, frozen
@@ -77,7 +77,9 @@ def submit(*, project: Project, run_id: str, batch_id: str, results: list[Any]) 
         duplicate = row.pk not in mine or item.idempotency_key in seen
         seen.add(item.idempotency_key)
         entries.append(wire.scored_result(row, extra_judges=fixed.extra_judges, duplicate=duplicate))
-    after = Run.objects.defer("snapshot", "grader").get(pk=run_id)
+    after = selectors.get_run(project, run_id)
+    if after is None:
+        raise NotFound("Run not found")
     return {
         "runId": run_id,
         "batchId": batch_id,
@@ -101,7 +103,10 @@ def _rows(run_id: str, given: list[Submission]) -> list[Result]:
 
 def judge_all(project: Project, run_id: str, batch_id: str, given: list[Submission]) -> set[str]:
     """Have every key of the batch judged, here or by whoever claimed it first; the ids of the rows judged here."""
-    batch = _Batch(project, run_id, frozen(run_id))
+    try:
+        batch = _Batch(project, run_id, frozen(run_id))
+    except Run.DoesNotExist:
+        raise NotFound("Run not found") from None
     try:
         batch.claim(given, batch_id)
         batch.work()
@@ -143,7 +148,10 @@ class _Batch:
                 )
         with transaction.atomic():
             # Locked, so that a run cannot be finalized between the check and the insert.
-            [status] = Run.objects.select_for_update().filter(pk=self._run_id).values_list("status", flat=True)
+            locked = Run.objects.select_for_update().filter(pk=self._run_id)
+            status = locked.values_list("status", flat=True).first()
+            if status is None:
+                raise NotFound("Run not found")
             _refuse_terminal(status)
             Result.objects.bulk_create(fresh.values(), ignore_conflicts=True)
             stored = _rows(self._run_id, given)

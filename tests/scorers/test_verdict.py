@@ -92,6 +92,7 @@ UNUSABLE = [
     "{'rating': 8, 'rating': 3}",
     '{"bewertung": 8, "justification": "x"}',
     '{"score": 0.8}',
+    "Score: 0.8",
     '{"result": {"rating": 8}}',
     '{"rating": 8, "justification": "x"} {"rating": 3, "justification": "y"}',
     '{"rating": 8, "justification": "x"}\n{"rating": 8, "justification": "x"}',
@@ -131,6 +132,14 @@ def test_the_reason_says_what_was_wrong():
     assert parse_verdict('{"rating": 11}') == Unusable("its rating 11 is outside 0-10")
     assert parse_verdict('{"rating": "4/5"}') == Unusable('its rating "4/5" is on another scale than 0-10')
     assert parse_verdict(GOOD + GOOD) == Unusable("it holds more than one JSON object")
+
+
+@pytest.mark.parametrize(
+    "piece", ["{", "{ ", '{"a"', "{'a': ", "\n", "*", "<think>", "```", "rating: ", '{"rating": 8} ', "  {", "\\"]
+)
+def test_a_long_answer_costs_no_long_time(piece):
+    for length in (90_000, 3_000_000):
+        assert isinstance(parse_verdict(piece * (length // len(piece)), "stop"), Unusable)
 
 
 fragments = st.lists(

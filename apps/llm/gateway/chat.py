@@ -144,6 +144,8 @@ def structured(
     raise AssertionError("unreachable")
 
 
+# Only what can begin an object is decoded: each failed try costs as much as the text is long.
+_OBJECT = re.compile(r"\{\s*[\"}]")
 _FENCE = re.compile(r"^\s*```[a-zA-Z0-9_-]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
 
@@ -171,15 +173,15 @@ def _objects(text: str) -> list[object]:
     """Every top-level JSON object in a text."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     found: list[object] = []
-    at = text.find("{")
-    while at != -1:
+    begins = _OBJECT.search(text)
+    while begins is not None:
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, begins.start())
         except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        found.append(value)
-        at = text.find("{", end)
+            end = begins.start() + 1
+        else:
+            found.append(value)
+        begins = _OBJECT.search(text, end)
     return found
 
 

@@ -20,6 +20,8 @@ LOWEST, HIGHEST = 0.0, 10.0
 # Raw answers are kept for the person who looks into a skip, not in full.
 RAW_MOST = 4_000
 JUSTIFICATION_MOST = 20_000
+# No verdict is this long; bounds what reading one can cost.
+_ANSWER_MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,15 @@ class Unusable:
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\n?(.*?)```", re.DOTALL)
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 # Of the whole rating text: a number, or one out of ten. A comma is a decimal sign: no scale of ours has thousands.
 _RATING = re.compile(
     r"(-?\d{1,9}(?:[.,]\d{1,9})?)(?:\s*(?:/|out of|of)\s*(\d{1,9}(?:[.,]0+)?))?", re.IGNORECASE | re.ASCII
 )
 # The whole of an answer in plain lines.
 _LINES = re.compile(
-    r"[*_#\s]*(?:(?:overall |final )?rating|score)[*_\s]*[:=][*_\s]*(?P<rating>[^\n]{1,40}?)[*_\s]*"
-    r"(?:\n[*_#\s]*(?:justification|reasoning|reason|explanation)[*_\s]*[:=][*_\s]*(?P<why>.*))?",
+    r"[*_#\s]{0,9}(?:overall |final )?rating[*_\s]{0,9}[:=][*_\s]{0,9}(?P<rating>[^\n]{1,40}?)[*_ \t]{0,9}"
+    r"(?:\n[*_#\s]{0,9}(?:justification|reasoning|reason|explanation)[*_\s]{0,9}[:=][*_\s]{0,9}(?P<why>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
 _RATING_WORD = re.compile(r"\brating[*_\"'\s]*[:=]", re.IGNORECASE)
@@ -66,7 +68,11 @@ def parse_verdict(text: str | None, finish_reason: str | None = None) -> Verdict
         return Unusable("the provider's content filter stopped it")
     if text is None or not text.strip():
         return Unusable("it is empty")
-    body = _THINKING.sub("", text, count=1).strip()
+    if len(text) > _ANSWER_MOST:
+        return Unusable(f"it is longer than {_ANSWER_MOST:,} characters")
+    body = text.strip()
+    if thinking := _THINKING.match(body):
+        body = body[thinking.end() :].strip()
     if not body:
         return Unusable("it is empty but for its thinking")
     try:
@@ -157,8 +163,9 @@ def _objects(text: str) -> list[dict[str, Any]]:
     """The top-level objects of a text. An object that begins but cannot be read refuses the whole answer: an inner part
     of it, or a later one, may not be what the judge meant."""
     found: list[dict[str, Any]] = []
-    at = text.find("{")
-    while at != -1:
+    begins = _JSON_LIKE.search(text)
+    while begins is not None:
+        at = begins.start()
         try:
             value, end = _DECODER.raw_decode(text, at)
         except RecursionError:
@@ -166,14 +173,11 @@ def _objects(text: str) -> list[dict[str, Any]]:
         except _Refused:
             raise
         except ValueError:
-            if not _JSON_LIKE.match(text, at):
-                at = text.find("{", at + 1)
-                continue
             value, end = _lenient(text, at)
         found.append(value)
         if len(found) > 1:
             break
-        at = text.find("{", end)
+        begins = _JSON_LIKE.search(text, end)
     return found
 
 

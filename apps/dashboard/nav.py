@@ -46,14 +46,26 @@ SECTIONS: tuple[tuple[str | Promise, tuple[Entry, ...]], ...] = (
         (
             Entry("monitor", _("Monitor"), "activity", "m"),
             Entry("review", _("Review"), "eye", "r"),
-            Entry("scorers", _("Scorers"), "scale", "c"),
+            Entry(
+                "scorers",
+                _("Scorers"),
+                "scale",
+                "c",
+                ("scorer", "scorer_new", "scorer_version", "scorer_group", "scorer_group_new"),
+            ),
         ),
     ),
     (_("Evaluate"), (Entry("runs", _("Runs"), "flask-conical", "e"),)),
     (
         _("Manage"),
         (
-            Entry("datasets", _("Datasets"), "database", "d"),
+            Entry(
+                "datasets",
+                _("Datasets"),
+                "database",
+                "d",
+                ("dataset", "dataset_new", "dataset_version", "dataset_import"),
+            ),
             Entry("prompts", _("Prompts"), "file-text"),
             Entry("tools", _("Tools & MCPs"), "wrench"),
             Entry("rules", _("Rules"), "list-filter"),

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import agents, guides, overview, sessions, shell, trace, traces
+from apps.dashboard.views import agents, datasets, guides, overview, sessions, shell, trace, traces
 from apps.dashboard.views.settings import about, access, models, monitoring, projects, providers
 
 app_name = "dashboard"
@@ -19,6 +19,10 @@ urlpatterns: list[URLPattern] = [
     path("turns/<str:trace_id>", sessions.turn_tree, name="turn_tree"),
     path("agents", agents.agents, name="agents"),
     path("agents/<str:agent_id>", agents.agent, name="agent"),
+    path("datasets", datasets.datasets, name="datasets"),
+    path("datasets/new", datasets.new, name="dataset_new"),
+    path("datasets/<str:dataset_id>", datasets.dataset, name="dataset"),
+    path("datasets/<str:dataset_id>/delete", datasets.remove, name="dataset_delete"),
     path("guides", guides.guide, name="guide"),
     path("guides/<slug:slug>", guides.guide, name="guide_of"),
     path("settings", access.access, name="settings"),

@@ -55,7 +55,7 @@ SECTIONS: tuple[tuple[str | Promise, tuple[Entry, ...]], ...] = (
             ),
         ),
     ),
-    (_("Evaluate"), (Entry("runs", _("Runs"), "flask-conical", "e"),)),
+    (_("Evaluate"), (Entry("runs", _("Runs"), "flask-conical", "e", ("run",)),)),
     (
         _("Manage"),
         (

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import agents, datasets, guides, overview, sessions, shell, trace, traces
+from apps.dashboard.views import agents, datasets, evaluate, guides, overview, sessions, shell, trace, traces
 from apps.dashboard.views.settings import about, access, models, monitoring, projects, providers
 
 app_name = "dashboard"
@@ -23,6 +23,10 @@ urlpatterns: list[URLPattern] = [
     path("datasets/new", datasets.new, name="dataset_new"),
     path("datasets/<str:dataset_id>", datasets.dataset, name="dataset"),
     path("datasets/<str:dataset_id>/delete", datasets.remove, name="dataset_delete"),
+    path("runs", evaluate.runs, name="runs"),
+    path("runs/<str:run_id>", evaluate.run, name="run"),
+    path("runs/<str:run_id>/progress", evaluate.run_progress, name="run_progress"),
+    path("runs/<str:run_id>/results/<str:result_id>", evaluate.run_result, name="run_result"),
     path("guides", guides.guide, name="guide"),
     path("guides/<slug:slug>", guides.guide, name="guide_of"),
     path("settings", access.access, name="settings"),

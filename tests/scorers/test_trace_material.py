@@ -170,3 +170,10 @@ def test_of_two_calls_of_one_tool_only_the_failed_one_is_marked(trace):
     calls = [{"name": "pay", "success": True}, {"name": "pay", "success": False, "error": "declined"}]
     pay = {"name": "pay", "kind": "tool"}
     assert trace(pay, pay, tool_calls=j(calls)).trajectory == "1. Tool pay\n2. Tool pay - FAILED\n   error: declined"
+
+
+def test_what_is_nested_without_end_breaks_nothing():
+    document, nested = {"content": "deep"}, ["deep"]
+    for _ in range(5000):
+        document, nested = {"document": document}, [nested]
+    assert chunks_of([document, nested]) == ["(nested too deep to show)"] * 2

@@ -151,7 +151,10 @@ def as_text(value: Any) -> str:
     """A JSON value as a person writes it: texts as they are, the rest as JSON."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "(nested too deep to show)"
 
 
 # --- Tool definitions
@@ -166,7 +169,7 @@ def _definitions(rows: Sequence[SpanRow], used: Sequence[str]) -> str:
         for name, definition in _named(tools):
             offered.setdefault(name, definition)
     wanted = set(used)
-    parts = [json.dumps(offered[name], ensure_ascii=False, default=str) for name in used if name in offered]
+    parts = [as_text(offered[name]) for name in used if name in offered]
     unused = [name for name in offered if name not in wanted]
     if unused:
         parts.append(f"Offered to the model but not used: {', '.join(unused)}")
@@ -221,14 +224,14 @@ def chunks_of(value: Any) -> list[str]:
     return [as_text(value)]
 
 
-def _chunk(item: Any) -> str:
-    if isinstance(item, dict):
+def _chunk(item: Any, depth: int = 0) -> str:
+    if isinstance(item, dict) and depth < 8:
         for key in _TEXT_KEYS:
             if isinstance(item.get(key), str):
                 return item[key]
         for key in ("document", "node", "chunk"):
             if isinstance(item.get(key), dict):
-                return _chunk(item[key])
+                return _chunk(item[key], depth + 1)
     if item is None:
         return ""
     return as_text(item)

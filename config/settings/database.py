@@ -29,7 +29,7 @@ else:
                 # page_size acts only on a database that is still empty, i.e. on the first start.
                 "init_command": (
                     "PRAGMA page_size=16384;PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
-                    "PRAGMA foreign_keys=ON;PRAGMA cache_size=-4000;PRAGMA temp_store=MEMORY;"
+                    "PRAGMA foreign_keys=ON;PRAGMA cache_size=-2000;PRAGMA temp_store=MEMORY;"
                     "PRAGMA journal_size_limit=67108864"
                 ),
             },

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -327,3 +328,56 @@ def test_a_full_pool_refuses_after_its_wait(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
 def test_what_holds_on_this_host_can_be_told():
     assert any("seccomp" in str(text) for text in protections())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_makes_a_pool_of_its_own():
+    script = f"""
+import os, sys
+sys.path.insert(0, {str(CHILD.parents[3])!r})
+from apps.scorers.sandbox import run_javascript
+from apps.scorers.sandbox.pool import pool
+assert run_javascript("return 1", {{}}).score == 1.0
+mine = pool().pids()
+pid = os.fork()
+if pid == 0:
+    assert run_javascript("return 2", {{}}).score == 2.0
+    assert not set(pool().pids()) & set(mine)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert run_javascript("return 3", {{}}).score == 3.0
+assert pool().pids() == mine
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc of Linux")
+def test_no_process_outlives_a_killed_server():
+    script = f"""
+import sys, threading, time
+sys.path.insert(0, {str(CHILD.parents[3])!r})
+from apps.scorers.sandbox.pool import pool
+from apps.scorers.sandbox import run_javascript
+run_javascript("return 1", {{}})
+print(*pool().pids(), flush=True)
+threading.Thread(target=run_javascript, args=("while (true) {{}}", {{}})).start()
+time.sleep(60)
+"""
+    server = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    pids = [int(pid) for pid in server.stdout.readline().split()]
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    deadline = time.monotonic() + 30
+    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(_runs(pid) for pid in pids)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

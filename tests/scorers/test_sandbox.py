@@ -317,6 +317,16 @@ else:
     assert done.stdout == b"refused", done.stderr
 
 
+def test_a_process_that_cannot_be_started_is_an_error_of_the_scorer(monkeypatch):
+    pool().close()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    outcome = run("return 1")
+    assert outcome.score is None
+    assert "could not be started" in (outcome.error or "")
+    monkeypatch.undo()
+    assert run("return 1").score == 1.0
+
+
 def test_a_full_pool_refuses_after_its_wait(monkeypatch):
     monkeypatch.setattr("apps.scorers.sandbox.pool._WAIT_S", 0.05)
     small = Pool(1)

@@ -44,23 +44,26 @@ class _Child:
             raise SandboxError("the JavaScript engine (quickjs-ng) is not installed")
         keep = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "SYSTEMROOT") if name in os.environ}
         self.runs = 0
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                "-S",
-                str(Path(__file__).with_name("child.py")),
-                str(Path(spec.origin).parent),
-                str(MEMORY_MOST_MB),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=keep,
-            cwd="/",
-            close_fds=True,
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    str(Path(__file__).with_name("child.py")),
+                    str(Path(spec.origin).parent),
+                    str(MEMORY_MOST_MB),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=keep,
+                cwd="/",
+                close_fds=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"the sandbox process could not be started ({error.strerror})") from None
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()

@@ -2,7 +2,20 @@
 
 from django.urls import URLPattern, path
 
-from apps.dashboard.views import agents, datasets, evaluate, guides, overview, sessions, shell, trace, traces
+from apps.dashboard.views import (
+    agents,
+    datasets,
+    datasets_add,
+    datasets_history,
+    datasets_transfer,
+    evaluate,
+    guides,
+    overview,
+    sessions,
+    shell,
+    trace,
+    traces,
+)
 from apps.dashboard.views.settings import about, access, models, monitoring, projects, providers
 
 app_name = "dashboard"
@@ -21,7 +34,18 @@ urlpatterns: list[URLPattern] = [
     path("agents/<str:agent_id>", agents.agent, name="agent"),
     path("datasets", datasets.datasets, name="datasets"),
     path("datasets/new", datasets.new, name="dataset_new"),
+    path("datasets/import", datasets_transfer.bring, name="dataset_import"),
+    path("datasets/add", datasets_add.add, name="dataset_add"),
+    path("datasets/suggest", datasets_add.suggest, name="dataset_suggest"),
     path("datasets/<str:dataset_id>", datasets.dataset, name="dataset"),
+    path("datasets/<str:dataset_id>/generate", datasets_transfer.generate, name="dataset_generate"),
+    path("datasets/<str:dataset_id>/export.<str:form>", datasets_transfer.export, name="dataset_export"),
+    path("datasets/<str:dataset_id>/versions/<str:version_id>", datasets_history.version, name="dataset_version"),
+    path(
+        "datasets/<str:dataset_id>/versions/<str:version_id>/delete",
+        datasets_history.remove_version,
+        name="dataset_version_delete",
+    ),
     path("datasets/<str:dataset_id>/delete", datasets.remove, name="dataset_delete"),
     path("runs", evaluate.runs, name="runs"),
     path("runs/<str:run_id>", evaluate.run, name="run"),

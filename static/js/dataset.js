@@ -254,6 +254,19 @@ document.addEventListener("agentx:cases", (event) => {
   changed();
 });
 
+document.addEventListener("click", (event) => {
+  const keep = event.target.closest("[data-keep]");
+  if (!keep) return;
+  const boxes = $$("input[data-generated]:checked", keep.closest("[data-checklist]"));
+  const made = boxes.map((one) => JSON.parse(one.dataset.generated)).map(({ query, expectedResults }) => ({
+    main_question: expectedResults ? { query, expectedResults } : { query }, follow_up_questions: [],
+  }));
+  if (!made.length) return;
+  document.dispatchEvent(new CustomEvent("agentx:cases", { detail: made }));
+  keep.closest("[data-checklist]").remove();
+  $("#tab-cases").click();
+});
+
 drawList();
 show(at);
 if (form.dataset.changed) form.dispatchEvent(new Event("input", { bubbles: true }));

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.datasets.models import Dataset
 from apps.datasets.services import attachments
 from apps.datasets.services.datasets import create_dataset
+from tests.dashboard.conftest import span
 
 CASE = {
     "main_question": {
@@ -171,3 +173,119 @@ def test_a_dataset_in_use_is_not_deleted_and_the_reason_is_told(client, project,
 def test_unknown_ids_are_not_found(client, project):
     for url in ("/datasets/nope", "/datasets/%00", f"/datasets/{'a' * 21}"):
         assert client.get(url).status_code == 404
+
+
+def test_history_shows_changes_and_applying_a_version_only_fills_the_form(client, project):
+    dataset = dataset_of(project, acceptanceCriteria="Old rule", sovereigntyIndex={"models": ["a"]})
+    url = f"/datasets/{dataset.pk}"
+    client.post(url, posted(client, url, acceptance_criteria="New rule", questions="[]", name="Other"))
+    html = client.get(f"{url}?tab=history").content.decode()
+    assert "v1" in html and html.count("Apply this version") == 1
+    first, second = dataset.versions.order_by("version")
+    changes = client.get(f"{url}/versions/{second.pk}").content.decode()
+    assert "Old rule" in changes and "New rule" in changes and "Case 1" in changes and "INV-7731" in changes
+    assert "The first version" in client.get(f"{url}/versions/{first.pk}").content.decode()
+    assert "New rule" in client.get(f"{url}/versions/{first.pk}?against=current").content.decode()
+
+    applied = client.get(f"{url}?version={first.pk}").content.decode()
+    assert "Nothing is stored until you save" in applied and "Old rule" in applied and "INV-7731" in applied
+    assert dataset.versions.count() == 2
+    client.post(url, posted(client, f"{url}?version={first.pk}"))
+    dataset.refresh_from_db()
+    assert dataset.name == "Support set" and dataset.questions == [CASE]
+    assert dataset.versions.get(version=2).snapshot == first.snapshot
+
+    assert client.post(f"{url}/versions/{first.pk}/delete").status_code == 302
+    current = dataset.versions.get(version=2)
+    refused = client.post(f"{url}/versions/{current.pk}/delete", follow=True)
+    assert "current version cannot be deleted" in refused.content.decode()
+    assert [row.version for row in dataset.versions.order_by("version")] == [1, 2]
+
+
+def test_a_csv_file_is_previewed_with_its_bad_rows_and_then_stored(client, project):
+    text = "query,expected_results,what\nHello,Hi,x\n,nothing,\nBye,,\n"
+    file = SimpleUploadedFile("greetings.csv", text.encode())
+    preview = client.post("/datasets/import", {"file": file})
+    html = preview.content.decode()
+    assert "2 cases were understood" in html and "Row 3: empty query" in html and "not used: what" in html
+    assert not Dataset.objects.exists()
+    payload = preview.context["payload"]
+    answer = client.post("/datasets/import", {"payload": payload, "name": preview.context["name"], "into": ""})
+    made = Dataset.objects.get(name="greetings")
+    assert answer.url == f"/datasets/{made.pk}" and made.case_count == 2
+    client.post("/datasets/import", {"payload": payload, "into": made.pk})
+    made.refresh_from_db()
+    assert made.case_count == 4 and made.versions.count() == 2
+
+
+def test_files_that_hold_nothing_are_refused_with_a_reason(client, project):
+    for file, reason in (
+        (SimpleUploadedFile("a.csv", b"name\nx\n"), "no column"),
+        (SimpleUploadedFile("a.json", b"{oops"), "not valid JSON"),
+    ):
+        answer = client.post("/datasets/import", {"file": file})
+        assert answer.status_code == 400 and reason in answer.content.decode()
+    assert "Choose a file first" in client.post("/datasets/import", {}).content.decode()
+    assert client.post("/datasets/import", {"payload": "[]"}).status_code == 400
+
+
+def test_what_is_exported_comes_back_equal(client, project):
+    dataset = dataset_of(project, acceptanceCriteria="Rule")
+    exported = client.get(f"/datasets/{dataset.pk}/export.json")
+    assert 'filename="support-set.json"' in exported["Content-Disposition"]
+    preview = client.post("/datasets/import", {"file": SimpleUploadedFile("x.json", exported.content)})
+    client.post("/datasets/import", {"payload": preview.context["payload"]})
+    twin = Dataset.objects.exclude(pk=dataset.pk).get()
+    assert twin.questions == dataset.questions and twin.grading == dataset.grading
+    rows = b"".join(client.get(f"/datasets/{dataset.pk}/export.csv").streaming_content)
+    preview = client.post("/datasets/import", {"file": SimpleUploadedFile("x.csv", rows)})
+    assert json.loads(preview.context["payload"])["cases"] == [CASE]
+    assert client.get(f"/datasets/{dataset.pk}/export.exe").status_code == 404
+
+
+def test_generating_without_a_provider_key_says_why(client, project):
+    dataset = dataset_of(project)
+    answer = client.post(f"/datasets/{dataset.pk}/generate", {"source_text": "Facts", "count": "3"})
+    assert "KEY" in answer.content.decode() and dataset.versions.count() == 1
+    assert "sourceText is required" in client.post(f"/datasets/{dataset.pk}/generate").content.decode()
+
+
+def test_a_trace_is_added_once_and_again_only_on_purpose(client, project, tree):
+    dataset = create_dataset(project=project, body={"name": "From production"})
+    assert "Add to dataset" in client.get(f"/traces/{tree[0]}").content.decode()
+    url = f"/datasets/add?trace={tree[0]}"
+    html = client.get(url).content.decode()
+    assert "Where is my order?" in html and "On its way." in html
+    data = {"query": "Where is order 7?", "expected": "With the carrier", "dataset": dataset.pk}
+    assert "has 1 case now" in client.post(url, data).content.decode()
+    again = client.post(url, data).content.decode()
+    assert "already added" in again and "Where is order 7?" in again and "Add anyway" in again
+    assert "has 2 cases now" in client.post(url, {**data, "anyway": "yes"}).content.decode()
+    dataset.refresh_from_db()
+    case = dataset.questions[0]
+    assert case["main_question"] == {"query": "Where is order 7?", "expectedResults": "With the carrier"}
+    assert case["source"]["traceId"] == tree[0] and dataset.versions.count() == 3
+
+
+def test_a_session_becomes_a_case_with_follow_ups_in_a_new_dataset(client, project, store):
+    store(
+        span("bot", session_id="se/2 ü", input="First?", output="One."),
+        span("bot", session_id="se/2 ü", at_ms=1000, input="Second?", error="It broke"),
+    )
+    url = "/datasets/add?session=se%2F2%20%C3%BC"
+    html = client.get(url).content.decode()
+    assert "Turn 2" in html and "It broke" in html
+    refused = client.post(url, {"query": ["First?", "Second?"], "expected": ["", ""], "dataset": ""})
+    assert "Pick a dataset" in refused.content.decode()
+    client.post(url, {"query": ["First?", "Second?"], "expected": ["1", ""], "dataset": "", "new_name": "Talks"})
+    [case] = Dataset.objects.get(name="Talks").questions
+    assert [turn["query"] for turn in case["follow_up_questions"]] == ["Second?"]
+    assert case["source"]["sessionId"] == "se/2 ü"
+
+
+def test_adding_from_nothing_and_suggesting_without_a_model_say_why(client, project, tree):
+    assert "Trace not found" in client.get("/datasets/add?trace=nope").content.decode()
+    assert client.post("/datasets/suggest?trace=nope&turn=0").status_code == 404
+    assert client.post(f"/datasets/suggest?trace={tree[0]}&turn=9").status_code == 404
+    answer = client.post(f"/datasets/suggest?trace={tree[0]}&turn=0", {"query": "Where?", "expected": "typed"})
+    assert answer.status_code == 200 and "typed" in answer.content.decode() and "KEY" in answer.content.decode()

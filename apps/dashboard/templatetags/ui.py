@@ -6,6 +6,7 @@ No value is an en dash, never 0, 100 % or $0; a minus is U+2212; the unit stands
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -324,3 +325,9 @@ def graph_failed(box: Any) -> SafeString:
     """The mark of a failed step inside a box of the graph."""
     place = f'<svg x="{box.x + 164:.0f}" y="{box.y + 6:.0f}" width="14" height="14" '
     return mark_safe(glyph("fail").replace("<svg ", place, 1))
+
+
+@register.filter
+def as_json(value: Any) -> str:
+    """A value as JSON text, for an attribute a script reads."""
+    return json.dumps(value, ensure_ascii=False)

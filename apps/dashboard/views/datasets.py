@@ -23,7 +23,7 @@ from apps.projects.models import Project
 
 # Whoever saves on a page is named so in the history.
 CREATOR = "Dashboard"
-TABS = ("cases", "grading", "ci", "settings", "history")
+TABS = ("cases", "grading", "ci", "settings", "generate", "history")
 _PAGE = 50
 _HISTORY = 100
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from apps.core.workers import Workers
-from apps.llm import gateway
 from apps.projects.models import Project
 from apps.scorers import members as other_members
 from apps.scorers import metrics
@@ -25,6 +24,7 @@ from apps.scorers.judging.trace_material import TraceMaterial, actual_context, c
 from apps.scorers.models import JudgeScorer
 from apps.scorers.sandbox import run_javascript
 from apps.scorers.sandbox.javascript import ABSENT
+from apps.scorers.vectors import NoVector, similarity
 
 T = TypeVar("T")
 
@@ -174,16 +174,10 @@ def _vector(project: Project, material: JudgeMaterial, wanted: Mapping[str, Any]
     """Cosine of answer and reference; None with a warning when nothing can embed them."""
     assert material.expected is not None
     try:
-        found = gateway.embed(
-            project=project, texts=[material.output, material.expected], model=wanted.get("model") or None
-        )
-    except (gateway.ModelUnavailable, TimeoutError) as error:
-        scored.warnings.append(f"Vector similarity: {error or 'the provider did not answer in time'}")
+        return similarity(project, material.output, material.expected, wanted.get("model") or None)
+    except NoVector as error:
+        scored.warnings.append(str(error))
         return None
-    if found is None:
-        scored.warnings.append("Vector similarity needs an OpenAI key or the `embeddings` extra.")
-        return None
-    return metrics.cosine(found.vectors[0], found.vectors[1])
 
 
 def _start(jobs: Sequence[Callable[[], T]]) -> list[Callable[[], T]]:

@@ -169,9 +169,23 @@ def test_the_vector_metric_asks_the_named_model(judges, project):
     assert asked.model == "text-embedding-3-large"
 
 
+def test_a_reference_is_embedded_once(judges, project):
+    judges.respond = lambda request: Says(GOOD)
+    case = {"query": "q", "expectedResults": "A reference that no other test has."}
+    first, second, third = (
+        score_answer(project, grader(metrics={"vector": {"model": None}}), case, Answer("q", text))
+        for text in ("one", "one", "A reference that no other test has.")
+    )
+    asked = [request.json["input"] for request in judges.requests if request.dialect == "embeddings"]
+    assert [len(texts) for texts in asked] == [2, 1, 1]
+    assert first.vector_similarity == pytest.approx(second.vector_similarity)
+    assert third.vector_similarity == 1.0
+
+
 def test_a_failing_embedding_leaves_the_rest(judges, project):
+    case = CASE | {"expectedResults": "Within 30 days, at most."}
     judges.respond = lambda r: Says.failure(400, "no") if r.dialect == "embeddings" else Says(GOOD)
-    scored = score_answer(project, grader(metrics={"vector": {"model": None}, "jaccard": True}), CASE, ANSWER)
+    scored = score_answer(project, grader(metrics={"vector": {"model": None}, "jaccard": True}), case, ANSWER)
     assert (scored.rating, scored.vector_similarity) == (8, None)
     assert scored.jaccard_similarity > 0
     assert "Vector similarity" in scored.warnings[0]

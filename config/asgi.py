@@ -48,7 +48,8 @@ WEB_THREADS = 8
 # Threads of their own for requests that wait for models, so that a batch being judged for minutes keeps no page waiting.
 JUDGING_THREADS = 16
 _JUDGING = re.compile(
-    r"/api/v1/(?:custom-agent-evaluations/runs(?:/[^/]+/(?:results|finalize|analyze))?"
+    r"/compare/judge|/runs/[^/]+/analyze"
+    r"|/api/v1/(?:custom-agent-evaluations/runs(?:/[^/]+/(?:results|finalize|analyze))?"
     r"|evaluate/(?:analyze/.+|runs/pairwise|synthesize-cases|datasets/suggest-expected)"
     r"|custom-agent-evaluations/datasets/suggest-expected"
     r"|ingest/(?:traces/[^/]+/evaluate|ci-runs/[^/]+/results))"

@@ -55,7 +55,7 @@ SECTIONS: tuple[tuple[str | Promise, tuple[Entry, ...]], ...] = (
             ),
         ),
     ),
-    (_("Evaluate"), (Entry("runs", _("Runs"), "flask-conical", "e", ("run",)),)),
+    (_("Evaluate"), (Entry("runs", _("Runs"), "flask-conical", "e", ("run", "compare", "versions")),)),
     (
         _("Manage"),
         (

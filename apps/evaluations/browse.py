@@ -267,3 +267,53 @@ def list_gates(
         rows = rows.filter(pk__lt=cursor)
     found = list(rows[: limit + 1])
     return found[:limit], found[limit - 1].pk if len(found) > limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCase:
+    """One question of two runs; a rating is None when the run has none for it."""
+
+    index: int
+    before: float | None
+    after: float | None
+
+    @property
+    def delta(self) -> float | None:
+        """Candidate minus baseline."""
+        return self.after - self.before if self.before is not None and self.after is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRuns:
+    """Two runs by case: the ratings only, the largest loss first and what cannot be compared last."""
+
+    cases: list[ComparedCase]
+    baseline_means: dict[int, float]
+    candidate_means: dict[int, float]
+
+
+def compare_cases(baseline: Run, candidate: Run) -> ComparedRuns:
+    """Every case that either run answered, by its mean rating in both; four queries, no texts."""
+    old, new = selectors.case_means(baseline.pk), selectors.case_means(candidate.pk)
+    known = selectors.accepted([baseline.pk, candidate.pk]).filter(is_variant=False, question_index__isnull=False)
+    indexes = known.order_by("question_index").values_list("question_index", flat=True).distinct()
+    cases = [ComparedCase(index, old.get(index), new.get(index)) for index in indexes if index is not None]
+    cases.sort(key=lambda case: (case.delta is None, case.delta or 0.0, case.index))
+    return ComparedRuns(cases, old, new)
+
+
+def first_results(run: Run, index: int) -> list[Result]:
+    """The results of one case, repetitions in order; at most 10."""
+    rows = selectors.accepted([run.pk]).filter(question_index=index, is_variant=False).order_by("run_number", "id")
+    return list(rows.defer("observable_trace", "metadata", "retrieval_context")[:10])
+
+
+def answered_by_both(baseline: Run, candidate: Run) -> int:
+    """How many questions both runs have an answer for: what a head to head would judge."""
+
+    def answered(run: Run) -> set[int]:
+        rows = selectors.accepted([run.pk]).filter(is_variant=False, question_index__isnull=False, error__isnull=True)
+        rows = rows.filter(output__isnull=False).order_by()
+        return {index for index in rows.values_list("question_index", flat=True).distinct() if index is not None}
+
+    return len(answered(baseline) & answered(candidate))

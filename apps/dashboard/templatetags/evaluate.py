@@ -29,6 +29,20 @@ def signed(value: float | None) -> str:
     return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
 
 
+@register.filter
+def p_value(value: float | None) -> str:
+    """`p = 0.031`, `p < 0.001`."""
+    if value is None or not formats.is_number(value):
+        return formats.NONE
+    return "p < 0.001" if value < 0.001 else f"p = {formats.plain(value, 3)}"
+
+
+@register.filter
+def negative(value: float) -> float:
+    """The number with its sign turned."""
+    return -value
+
+
 def verdict_of(value: float, mark: float) -> str:
     """fail below the mark, warn up to one point above it, else pass."""
     return "fail" if value < mark else "warn" if value < min(mark + 1, 10) else "pass"

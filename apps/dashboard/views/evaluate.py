@@ -6,20 +6,24 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from apps.dashboard.current import DashboardRequest
 from apps.dashboard.texts import one_line
 from apps.evaluations import browse, selectors, statistics, wire
 from apps.evaluations.browse import RunFilters
 from apps.evaluations.models import Analysis, Result, Run
+from apps.evaluations.services import analysis
 from apps.evaluations.services.scoring import output_text
 from apps.evaluations.services.snapshot import Frozen, frozen
 from apps.evaluations.services.tallies import FAILED_RATING, judges_of
+from apps.llm.selectors import catalog_rows
 
 SOURCES = {
     "": _("API"),
@@ -328,6 +332,7 @@ def run(request: DashboardRequest, run_id: str) -> HttpResponse:
         return render(request, "dashboard/evaluate/_results.html", context)
     context |= _head(found)
     context["analysis"] = Analysis.objects.filter(run=found).first()
+    context["models"] = [row.model.model_id for row in catalog_rows()]
     context["ci"] = browse.ci_run_of(found)
     context["others"] = browse.comparable_runs(found)
     context["cases"] = wire.case_statistics(selectors.case_tallies([found.pk]).get(found.pk, [])[:200])
@@ -413,3 +418,19 @@ def run_result(request: DashboardRequest, run_id: str, result_id: str) -> HttpRe
         "repetitions": repetitions if len(repetitions) > 1 else [],
     }
     return render(request, "dashboard/evaluate/_result.html", context)
+
+
+@require_POST
+def run_analyze(request: DashboardRequest, run_id: str) -> HttpResponse:
+    """Have the run analysed by up to three judges and come back to its page; it asks models and takes its time."""
+    found = _run(request, run_id)
+    models = [name for name in request.POST.getlist("judge") if name.strip()][:3]
+    body: dict[str, Any] = {"qualityMode": request.POST.get("quality", "")}
+    if models:
+        body["judges"] = [{"model": name[:200]} for name in models]
+    stored = analysis.analyze(project=request.project, run_id=found.pk, body=body)
+    if stored.status == "failed":
+        messages.error(request, stored.failure)
+    else:
+        messages.success(request, gettext("The analysis is written."))
+    return redirect(f"{reverse('dashboard:run', args=[found.pk])}#analysis")

@@ -18,6 +18,10 @@ class PackedJSONField(models.BinaryField):
     cannot be searched. `unpacked` gives the JSON bytes without decoding them.
     """
 
+    # For the type checker: a row holds the JSON value, not the bytes of the base class.
+    _pyi_private_set_type: Any
+    _pyi_private_get_type: Any
+
     def get_prep_value(self, value: Any) -> Any:
         """Compressed bytes for the database."""
         return None if value is None else zlib.compress(msgspec.json.encode(value), _FASTEST)

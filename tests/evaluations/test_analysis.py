@@ -92,7 +92,7 @@ def test_an_analysis_is_done_when_it_is_answered(api, judge, run_id):
     assert [(case["rating"], case["justification"]) for case in body["lowScoringCases"]] == [
         (0, "E: broke"), (4, "It says 4."),
     ]  # fmt: skip
-    assert body["dashboardUrl"].endswith(f"/evaluate/runs/{run_id}")
+    assert body["dashboardUrl"].endswith(f"/runs/{run_id}")
 
 
 def test_the_published_client_reads_the_report(api, run_id):

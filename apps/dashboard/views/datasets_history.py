@@ -26,7 +26,7 @@ def version(request: DashboardRequest, dataset_id: str, version_id: str) -> Http
     newest = selectors.current_version(dataset)
     against = request.GET.get("against") == "current" and row.version != newest
     if against:
-        other = dataset.versions.filter(version=newest).first()
+        other = dataset.versions.filter(version=newest).first() if newest is not None else None
     else:
         other = dataset.versions.filter(version__lt=row.version).order_by("-version").first()
     if other is None:

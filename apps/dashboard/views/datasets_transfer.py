@@ -104,7 +104,8 @@ def _store(request: DashboardRequest, payload: str, context: dict[str, Any]) -> 
         text = ngettext("%(n)d dataset imported.", "%(n)d datasets imported.", len(made)) % {"n": len(made)}
         messages.success(request, text)
         return redirect("dashboard:dataset", made[0].pk) if len(made) == 1 else redirect("dashboard:datasets")
-    cases = found.get("cases") if isinstance(found.get("cases"), list) else []
+    kept = found.get("cases")
+    cases: list[Any] = kept if isinstance(kept, list) else []
     target = context["target"]
     if target is None:
         body = {"name": context["name"] or _("Imported cases"), "questions": cases}

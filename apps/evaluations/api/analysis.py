@@ -84,7 +84,7 @@ class ReportView(APIView):
     def get(self, request: Request, run_id: str) -> Response:
         """Narrative, statistics and low-scoring cases in one object."""
         base = settings.AGENTX_PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
-        return Response(report.report_document(project_of(request), run_id, f"{base}/evaluate/runs/{run_id}"))
+        return Response(report.report_document(project_of(request), run_id, f"{base}/runs/{run_id}"))
 
 
 class EvaluationRecordView(APIView):

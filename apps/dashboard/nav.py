@@ -56,6 +56,7 @@ SECTIONS: tuple[tuple[str | Promise, tuple[Entry, ...]], ...] = (
         ),
     ),
     (_("Evaluate"), (Entry("runs", _("Runs"), "flask-conical", "e", ("run", "compare", "versions")),)),
+    (_("Automations"), (Entry("gates", _("CI Gates"), "shield-check"),)),
     (
         _("Manage"),
         (

@@ -251,6 +251,17 @@ def test_repetitions_are_rows_of_their_own(judge, api, start, submit):
     ]
 
 
+def test_equal_answers_are_judged_each(judge, start, submit):
+    """Five repetitions with one and the same text: five calls, five results; sent again, none (no cache between them)."""
+    run = start()
+    rows = [result("rate 8", 0, runNumber=n) for n in range(1, 6)]
+    assert submit(run, *rows)["accepted"] == 5
+    assert verdicts(judge) == 5
+    assert submit(run, *rows)["duplicates"] == 5
+    assert verdicts(judge) == 5
+    assert Result.objects.filter(run=run).count() == 5
+
+
 def test_averages_are_not_rounded(judge, start, submit):
     """7, 7, 8 (EVAL-081)."""
     reply = submit(start(), result("rate 7", 0), result("rate 7", 1), result("rate 8", 2))

@@ -63,8 +63,8 @@ def test_a_row_being_judged_is_not_accepted_yet(judge, api, project, abandoned, 
 def test_only_the_first_verdict_counts(judge, api, abandoned):
     """A judge that was thought dead and comes back changes nothing."""
     run, row = abandoned()
-    assert results.record(row, Outcome(status="scored", rating=4), frozen(run)) is True
-    assert results.record(row, Outcome(status="scored", rating=9), frozen(run)) is False
+    assert results.record([(row, Outcome(status="scored", rating=4))], frozen(run)) == {row.pk}
+    assert results.record([(row, Outcome(status="scored", rating=9))], frozen(run)) == set()
     assert api.get(f"{SDK}/runs/{run}").json()["liveStatistics"]["averageRating"] == 4
     assert Run.objects.get(pk=run).result_count == 1
 

@@ -1,16 +1,18 @@
 """Take in a batch of results: claim the new ones, judge them side by side, answer with what is stored.
 
 Every accepted key becomes a row before anything is judged. A racing twin of the request finds that row and waits for its
-verdict; a row whose judge died is taken over once its claim has run out. Each row is committed for itself, so whatever
-happens to a request, re-sending it judges only what has no verdict yet (EVAL-065..068).
+verdict; a row whose judge died is taken over once its claim has run out. Rows are committed as their verdicts come in, so
+whatever happens to a request, re-sending it judges only what has no verdict yet (EVAL-065..068).
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, transaction
@@ -127,7 +129,7 @@ class _Batch:
         self._project = project
         self._run_id = run_id
         self._frozen = fixed
-        self._running: dict[Future[bool], Result] = {}
+        self._running: dict[Future[scoring.Outcome], Result] = {}
         self._awaited: dict[str, Result] = {}
         self.judged: set[str] = set()
 
@@ -175,9 +177,10 @@ class _Batch:
             if self._running:
                 timeout = pause if self._awaited else RENEW_SECONDS
                 done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
+                # What came in together is stored together; nothing waits for what is still being judged.
+                verdicts = [(self._running[future], future.result()) for future in done]
+                self.judged |= record(verdicts, self._frozen)
                 for future in done:
-                    if future.result():
-                        self.judged.add(self._running[future].pk)
                     del self._running[future]
             elif self._awaited:
                 time.sleep(pause)
@@ -189,8 +192,13 @@ class _Batch:
                 self._claims().update(claimed_until=_claim_until())
 
     def release(self) -> None:
-        """Free the rows that nobody works on any more; those being judged go on and store their verdict."""
-        free = [row.pk for future, row in self._running.items() if future.cancel() or _broke(future)]
+        """Free the rows that nobody works on any more; those being judged still get their verdict stored."""
+        free = []
+        for future, row in self._running.items():
+            if future.cancel() or _broke(future):
+                free.append(row.pk)
+            else:
+                future.add_done_callback(partial(_store_late, row, self._frozen))
         try:
             rows = Result.objects.filter(pk__in=free, status=Result.Status.PENDING)
             rows.update(claimed_until=timezone.now())
@@ -199,7 +207,7 @@ class _Batch:
             logger.warning("claims on results were not released", extra={"run": self._run_id})
 
     def _start(self, row: Result) -> None:
-        self._running[judging.submit(judge_row, self._project, self._frozen, row)] = row
+        self._running[judging.submit(verdict_on, self._project, self._frozen, row)] = row
 
     def _claims(self) -> Any:
         return Result.objects.filter(pk__in=[row.pk for row in self._running.values()], status=Result.Status.PENDING)
@@ -218,21 +226,33 @@ class _Batch:
                     self._start(row)
 
 
-def _broke(future: Future[bool]) -> bool:
+def _broke(future: Future[scoring.Outcome]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is not None
 
 
+def _store_late(row: Result, fixed: Frozen, future: Future[scoring.Outcome]) -> None:
+    """Keep a verdict whose request is gone; without it the answer would be paid for twice."""
+    if not _broke(future):
+        record([(row, future.result())], fixed)
+
+
 def judge_row(project: Project, fixed: Frozen, row: Result) -> bool:
-    """Judge one pending row and store the verdict; whether it was this call whose verdict was stored."""
-    outcome = scoring.failed(row.error) if row.error is not None else scoring.score(project, fixed, row)
-    return record(row, outcome, fixed)
+    """Judge one pending row here and store the verdict; whether it was this one that was stored."""
+    return bool(record([(row, verdict_on(project, fixed, row))], fixed))
 
 
-def record(row: Result, outcome: scoring.Outcome, fixed: Frozen) -> bool:
-    """Store a verdict and count it, once: False when the row has one already."""
+def verdict_on(project: Project, fixed: Frozen, row: Result) -> scoring.Outcome:
+    """The verdict on one pending row; stores nothing."""
+    return scoring.failed(row.error) if row.error is not None else scoring.score(project, fixed, row)
+
+
+def record(verdicts: Iterable[tuple[Result, scoring.Outcome]], fixed: Frozen) -> set[str]:
+    """Store verdicts and count them, each once; the ids of the rows that had none before."""
+    stored: set[str] = set()
     with transaction.atomic():
-        pending = Result.objects.filter(pk=row.pk, status=Result.Status.PENDING)
-        if not pending.update(claimed_until=None, **outcome.columns()):
-            return False
-        tallies.add(row, outcome, fixed.grader)
-    return True
+        for row, outcome in verdicts:
+            pending = Result.objects.filter(pk=row.pk, status=Result.Status.PENDING)
+            if pending.update(claimed_until=None, **outcome.columns()):
+                tallies.add(row, outcome, fixed.grader)
+                stored.add(row.pk)
+    return stored

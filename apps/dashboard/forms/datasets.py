@@ -28,7 +28,8 @@ class NewDatasetForm(NameForm):
     """A dataset to begin with: its cases come next."""
 
 
-def _threshold(label: Any, high: int, hint: Any = "") -> forms.FloatField:
+def threshold(label: Any, high: int, hint: Any = "") -> forms.FloatField:
+    """The least that a measure has to reach, empty for none."""
     return forms.FloatField(
         label=label,
         required=False,
@@ -71,11 +72,11 @@ class DatasetForm(GradingForm):
         widget=forms.TextInput(attrs={"spellcheck": "false", "data-mono": "", "inputmode": "url"}),
         help_text=_("Gets a signed POST when a CI run ends."),
     )
-    threshold_rating = _threshold(_("Judge rating, at least"), 10, _("From 0 to 10."))
-    threshold_vector = _threshold(_("Vector similarity, at least"), 1)
-    threshold_jaccard = _threshold(_("Jaccard similarity, at least"), 1)
-    threshold_bleu = _threshold(_("BLEU score, at least"), 1)
-    threshold_rouge = _threshold(_("ROUGE score, at least"), 1)
+    threshold_rating = threshold(_("Judge rating, at least"), 10, _("From 0 to 10."))
+    threshold_vector = threshold(_("Vector similarity, at least"), 1)
+    threshold_jaccard = threshold(_("Jaccard similarity, at least"), 1)
+    threshold_bleu = threshold(_("BLEU score, at least"), 1)
+    threshold_rouge = threshold(_("ROUGE score, at least"), 1)
     base_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     applied = forms.CharField(required=False, max_length=21, widget=forms.HiddenInput)
 

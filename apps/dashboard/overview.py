@@ -43,7 +43,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """One row of Top failing; `share` is its part of the largest count, 0 to 100."""
+    """One row of Top failing; `share` is its part of the largest count, 0 to 100.
+
+    `url` is the list the row leads to; empty where no filter of Live Traces names what failed.
+    """
 
     name: str
     stream: str
@@ -403,7 +406,8 @@ class Overview:
             else:
                 patterns.append((key, _("Pattern"), row["count"], {}, "warn"))
         agents = [
-            (row["name"], _("Agent"), row["count"], {"agent": row["agentId"], "status": "error"}, "fail")
+            # Without a status: an agent's run also fails by a tool or an empty answer, which is no error of the trace.
+            (row["name"], _("Agent"), row["count"], {"agent": row["agentId"]}, "fail")
             for row in self.failing["agents"]
         ]
         tools = [(row["tool"], _("Tool"), row["count"], {"tool": row["tool"]}, "fail") for row in self.failing["tools"]]
@@ -422,7 +426,7 @@ class Overview:
                 stream,
                 count,
                 round(count / most * 100, 1),
-                f"{base}?{urlencode(query | {'window': self.window.name})}",
+                f"{base}?{urlencode(query | {'window': self.window.name})}" if query else "",
                 verdict,
             )
             for name, stream, count, query, verdict in items

@@ -2,6 +2,8 @@
 // Chart.js comes from the chartkick package and is loaded before this module; the page's table holds the same numbers.
 
 const charts = new Map();
+// Pixels that a label like "Wed 25" and the space beside it take.
+const LABEL_WIDTH = 48;
 
 /** The token a series is painted with: a number is a place in the palette, a word a verdict. */
 function tokenOf(slot) {
@@ -33,18 +35,21 @@ const plain = new Intl.NumberFormat(language, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
 const two = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
 
+/** Milliseconds below one keep two digits: rounded, every line of the axis would read 0 ms. */
+const millis = (v) => `${(v < 1 ? two : plain).format(v)} ms`;
+
 const full = {
   count: (v) => plain.format(v),
   tokens: (v) => plain.format(v),
   usd: (v) => (v === 0 ? "$0" : v < 1 ? `$${v.toFixed(4)}` : `$${two.format(v)}`),
-  ms: (v) => (v < 999.5 ? `${plain.format(v)} ms` : v < 120000 ? `${two.format(v / 1000)} s` : `${two.format(v / 60000)} min`),
+  ms: (v) => (v < 999.5 ? millis(v) : v < 120000 ? `${two.format(v / 1000)} s` : `${two.format(v / 60000)} min`),
   percent: (v) => `${two.format(v * 100)} %`,
 };
 const tick = {
   count: (v) => (Number.isInteger(v) ? short.format(v) : ""),
   tokens: (v) => short.format(v),
   usd: (v) => `$${v >= 1000 ? short.format(v) : v === 0 || v >= 0.01 ? two.format(v) : v.toFixed(v >= 0.0001 ? 4 : 6)}`,
-  ms: (v) => (v < 1000 ? `${plain.format(v)} ms` : v < 120000 ? `${two.format(v / 1000)} s` : `${two.format(v / 60000)} min`),
+  ms: (v) => (v < 1000 ? millis(v) : v < 120000 ? `${two.format(v / 1000)} s` : `${two.format(v / 60000)} min`),
   percent: (v) => `${plain.format(v * 100)} %`,
 };
 
@@ -102,6 +107,15 @@ function isLone(values, index) {
   return values[index] != null && values[index - 1] == null && values[index + 1] == null;
 }
 
+/** Labels that stand at some buckets only (one a day): every second, third, … when the axis is too narrow for all. */
+function sparseLabel(labels) {
+  const named = labels.flatMap((label, index) => (label ? [index] : []));
+  return function (value, index) {
+    const step = Math.max(1, Math.ceil((named.length * LABEL_WIDTH) / this.chart.width));
+    return named.indexOf(index) % step === 0 ? labels[index] : "";
+  };
+}
+
 function config(spec) {
   const { paint: colour, done } = painter();
   const text = colour("--chart-text");
@@ -123,7 +137,7 @@ function config(spec) {
           stacked: Boolean(spec.stacked),
           grid: { display: false },
           border: { display: false },
-          ticks: { color: text, font: { size: 11 }, maxRotation: 0, autoSkip: !spec.sparse, autoSkipPadding: 16 },
+          ticks: { color: text, font: { size: 11 }, maxRotation: 0, autoSkip: !spec.sparse, autoSkipPadding: 16, ...(spec.sparse && { callback: sparseLabel(spec.labels) }) },
         },
         y: {
           stacked: Boolean(spec.stacked),

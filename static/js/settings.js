@@ -65,6 +65,14 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// On a narrow screen the entries stand in one row that scrolls: the current one is brought into it.
+const entries = document.querySelector(".split > .nav");
+const current = entries?.querySelector("[aria-current]");
+if (current) {
+  const gap = current.getBoundingClientRect().left - entries.getBoundingClientRect().left;
+  entries.scrollLeft += gap - (entries.clientWidth - current.clientWidth) / 2;
+}
+
 addEventListener("pagehide", () => {
   for (const button of $$("[data-secret-show][aria-pressed=true]")) {
     const code = button.closest("[data-secret]").querySelector("code");

@@ -55,7 +55,12 @@ def test_top_failing_names_tools_errors_and_empty_answers(client, project):
     groups = {label: rows for _id, label, rows in client.get("/").context["page"].top_failing()}
     assert {row.name for row in groups["Everything"]} == {"billing.refund", "Trace error", "Empty response"}
     assert [row.name for row in groups["Tools"]] == ["billing.refund"]
-    assert [(row.name, row.count) for row in groups["Agents"]] == [("support-agent", 3)]
+    # No filter names empty answers; a link would show every trace.
+    assert [row.name for row in groups["Everything"] if not row.url] == ["Empty response"]
+    [agent] = groups["Agents"]
+    assert (agent.name, agent.count) == ("support-agent", 3)
+    # A run that failed by a tool or an empty answer has no error: the agent's row leads to all its runs.
+    assert client.get(agent.url).context["listing"].total == 4
 
 
 def test_filters_of_the_address_narrow_the_traffic_charts(client, project):

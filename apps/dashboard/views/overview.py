@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -12,23 +10,11 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.analytics.filters import FILTER_NAMES, STATUS_NAMES, MetricFilters
 from apps.core.windows import DEFAULT_NAME, NAMED, parse_free
 from apps.dashboard import guides
-from apps.dashboard.context import Shell
 from apps.dashboard.current import DashboardRequest, remember
 from apps.dashboard.overview import Overview
+from apps.dashboard.quickstart import quickstart
 from apps.operations.demo import demo_progress, start_demo
 from apps.tracing import selectors as tracing
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One tab of the first-use page: where to send, then what to run."""
-
-    slug: str
-    label: str
-    blocks: list[tuple[str, str]]
-
-
-_WAYS = (("python", 2), ("langchain", 2), ("opentelemetry", 1), ("http", 1))
 
 
 def chosen_window(request: DashboardRequest) -> str:
@@ -93,17 +79,4 @@ def demo_state(request: DashboardRequest) -> HttpResponse:
 
 
 def _first_use(request: DashboardRequest) -> HttpResponse:
-    base_url = Shell(request).base_url
-    ways = []
-    for slug, steps in _WAYS:
-        guide = guides.BY_SLUG[slug]
-        codes = [
-            (guides.fill(step.code, base_url=base_url, grpc_port=settings.OTLP_GRPC_PORT), step.language)
-            for step in guide.steps[:steps]
-        ]
-        ways.append(Way(slug, guide.name, codes))
-    return render(
-        request,
-        "dashboard/overview/empty.html",
-        {"ways": ways, "guides": guides.GUIDES, "masked_key": guides.MASKED_KEY},
-    )
+    return render(request, "dashboard/overview/empty.html", quickstart(request) | {"guides": guides.GUIDES})

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_safe
 from apps.core.ids import is_id
 from apps.dashboard import trace_export, trace_list
 from apps.dashboard.current import DashboardRequest
+from apps.dashboard.quickstart import quickstart
 from apps.dashboard.trace_detail import Payload
 from apps.dashboard.trace_list import SOURCES, STATUSES, WINDOWS, TraceQuery
 from apps.dashboard.volume import volume
-from apps.projects.services.keys import primary_key_of
 from apps.tracing import browse, selectors
 from apps.tracing.trajectory import tool_quality
 
@@ -36,7 +36,7 @@ def traces(request: DashboardRequest) -> HttpResponse:
         if labels:
             context["ways"] = trace_list.ways_out(project, query, listing.applied)
         else:
-            context["key"] = primary_key_of(project)
+            context |= quickstart(request)
     if region_only:
         response = render(request, "dashboard/traces/region.html", context)
     else:

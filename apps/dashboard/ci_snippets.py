@@ -24,7 +24,7 @@ _SCRIPT = """import sys
 
 from agentx import AgentX
 
-from my_app import my_agent  # takes the question, gives the answer
+from my_app import my_agent  # takes a case, answers case.query
 
 client = AgentX.from_env()
 report = (
@@ -99,8 +99,8 @@ curl -fsS -G "{base}/evaluate/ci/gates/preview" \\
 
 SNIPPETS: tuple[Snippet, ...] = (
     Snippet("python", "Python", "evaluate.py", "python", _SCRIPT),
-    Snippet("github", "GitHub Actions", ".github/workflows/evaluate.yml", "sh", _GITHUB),
-    Snippet("gitlab", "GitLab CI", ".gitlab-ci.yml", "sh", _GITLAB),
+    Snippet("github", "GitHub", ".github/workflows/evaluate.yml", "sh", _GITHUB),
+    Snippet("gitlab", "GitLab", ".gitlab-ci.yml", "sh", _GITLAB),
     Snippet("pytest", "pytest", "tests/test_agent_quality.py", "python", _PYTEST),
     Snippet("curl", "curl", "", "sh", _CURL),
 )

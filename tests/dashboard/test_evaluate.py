@@ -179,3 +179,106 @@ def test_results_of_a_case_alone(client, run_id):
 def test_an_unknown_run_is_not_found(client, project, address):
     assert client.get(reverse(f"dashboard:{address}", args=["x" * 21])).status_code == 404
     assert client.get(reverse(f"dashboard:{address}", args=["nonsense"])).status_code == 404
+
+
+def test_two_runs_can_be_ticked_for_comparison(client, run_id):
+    text = page(client, "runs")
+    assert f'name="run" value="{run_id}"' in text
+    assert f'action="{reverse("dashboard:compare")}"' in text
+
+
+def test_a_hosted_ci_run_shows_its_gate_and_what_broke(client, api, judge, make_dataset):  # noqa: F811
+    from apps.evaluations.models import CIRun
+    from apps.projects.models import Project
+
+    made = make_dataset("One?", "Two?")
+    run_id = api.post("/custom-agent-evaluations/runs", {"datasetId": made["_id"], "runSource": "ci-run"}).json()[
+        "runId"
+    ]
+    CIRun.objects.create(
+        project=Project.objects.get(is_default=True),
+        run_id=run_id,
+        agent_name="support-bot",
+        pass_rate_threshold=0.9,
+        gate="fail",
+        passed_questions=1,
+        git_context={"branch": "refund-tone", "commit": "c1aa902"},
+        violations=[
+            {"question_index": 1, "metric": "rating", "threshold": 7, "actual": 4.0, "question_text": "Two?"},
+        ],
+        expires_at="2030-01-01T00:00:00Z",
+    )
+    text = page(client, "run", run_id)
+    assert "FAIL" in text
+    assert "1 of 2 cases passed, 90.0 % needed" in text
+    assert "refund-tone" in text
+    assert "Case 2: rating 4.0 below 7.0. Two?" in text
+
+
+def test_an_analysis_is_asked_for_and_shown(client, judge, run_id):  # noqa: F811
+    from tests.support.providers import Answer
+
+    report = {
+        "summary": "Good on facts, weak on refunds.",
+        "recommendations": [{"category": "prompt", "priority": "high", "recommendation": "Name the amount."}],
+        "overallAssessment": {"strengths": ["Polite"], "weaknesses": ["Vague"], "rating": "medium"},
+    }
+    judge.respond = lambda request: Answer.of_json({"rating": 5, "justification": "so so", **report})
+    response = client.post(reverse("dashboard:run_analyze", args=[run_id]), {"judge": ["", "", ""]}, follow=True)
+    text = text_of(response)
+    assert "The analysis is written." in text
+    assert "Good on facts, weak on refunds." in text
+    assert "Name the amount." in text
+    assert "Vague" in text
+
+
+def test_an_analysis_that_fails_says_why(client, monkeypatch, run_id):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    response = client.post(reverse("dashboard:run_analyze", args=[run_id]), follow=True)
+    assert "OPENAI_API_KEY" in text_of(response)
+
+
+def test_models_of_a_run_stand_side_by_side(client, start, submit, judge):  # noqa: F811
+    run_id = start()
+    submit(
+        run_id,
+        result("rate 9", 0, metadata={"model": "gpt-4o"}),
+        result("rate 5", 0, metadata={"model": "llama-3"}),
+    )
+    text = page(client, "run_models", run_id)
+    assert "gpt-4o" in text
+    assert "llama-3" in text
+    assert "9.0" in text
+
+
+@pytest.mark.parametrize("flavour", ["simple", "openai", "langchain", "google-adk"])
+def test_the_script_of_a_new_evaluation_holds_the_real_ids(client, make_dataset, api, flavour):  # noqa: F811
+    from html import unescape
+
+    from django.utils.html import strip_tags
+
+    made = make_dataset("One?")
+    scorer = api.post(
+        "/custom-agent-evaluations/evaluation-settings", {"name": "Tone", "acceptanceCriteria": "Polite."}
+    ).json()
+    text = page(client, "run_new", dataset=made["_id"], scorer=scorer["_id"], flavour=flavour)
+    code = unescape(strip_tags(text[text.index('id="script"') : text.index("</pre>", text.index('id="script"'))]))
+    code = code[code.index(">") + 1 :]
+    compile(code, "script", "exec")
+    assert f'dataset_id="{made["_id"]}"' in code
+    assert f'scorer_id="{scorer["_id"]}"' in code
+    assert "http://testserver/api/v1" in code
+
+
+def test_the_script_names_a_scorer_group(client, make_dataset, project):  # noqa: F811
+    from apps.scorers.models import ScorerGroup
+
+    make_dataset("One?")
+    group = ScorerGroup.objects.create(project=project, name="Both")
+    text = page(client, "run_new", group=group.pk)
+    assert "scorer_group_id=" in text
+    assert group.pk in text
+
+
+def test_without_a_dataset_the_new_evaluation_leads_to_one(client, project):
+    assert "A run needs a dataset" in page(client, "run_new")

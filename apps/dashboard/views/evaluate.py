@@ -15,15 +15,18 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.dashboard.current import DashboardRequest
+from apps.dashboard.templatetags.evaluate import rating as rating_text
 from apps.dashboard.texts import one_line
 from apps.evaluations import browse, selectors, statistics, wire
 from apps.evaluations.browse import RunFilters
-from apps.evaluations.models import Analysis, Result, Run
-from apps.evaluations.services import analysis
+from apps.evaluations.models import Analysis, CIRun, Result, Run
+from apps.evaluations.services import analysis, report
 from apps.evaluations.services.scoring import output_text
 from apps.evaluations.services.snapshot import Frozen, frozen
 from apps.evaluations.services.tallies import FAILED_RATING, judges_of
 from apps.llm.selectors import catalog_rows
+
+_VIOLATIONS = 50
 
 SOURCES = {
     "": _("API"),
@@ -333,13 +336,63 @@ def run(request: DashboardRequest, run_id: str) -> HttpResponse:
     context |= _head(found)
     context["analysis"] = Analysis.objects.filter(run=found).first()
     context["models"] = [row.model.model_id for row in catalog_rows()]
-    context["ci"] = browse.ci_run_of(found)
+    ci = browse.ci_run_of(found)
+    context["ci"] = CIPanel(ci, len(fixed.questions)) if ci is not None else None
+    context["comparison_models"] = fixed.grader.get("comparisonModels") or []
     context["others"] = browse.comparable_runs(found)
     context["cases"] = wire.case_statistics(selectors.case_tallies([found.pk]).get(found.pk, [])[:200])
     context["case_texts"] = {
         item["questionIndex"]: one_line(fixed.question_text(item["questionIndex"]) or "") for item in context["cases"]
     }
     return render(request, "dashboard/evaluate/run.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class CIPanel:
+    """The hosted-style CI run around a run, with the number of its questions."""
+
+    row: CIRun
+    total: int
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Passed of all questions; None for a dataset without any."""
+        return self.row.passed_questions / self.total if self.total else None
+
+    @property
+    def git(self) -> list[tuple[str, str]]:
+        """What CI told about the commit."""
+        given = self.row.git_context if isinstance(self.row.git_context, dict) else {}
+        return [(str(key)[:60], str(value)[:300]) for key, value in list(given.items())[:12] if value]
+
+    @property
+    def violations(self) -> list[str]:
+        """The first broken thresholds in words."""
+        found = []
+        for item in self.row.violations[:_VIOLATIONS]:
+            if isinstance(item, dict):
+                values = {
+                    "case": int(item.get("question_index") or 0) + 1,
+                    "metric": item.get("metric") or "",
+                    "actual": rating_text(item.get("actual")),
+                    "threshold": rating_text(item.get("threshold")),
+                    "question": one_line(str(item.get("question_text") or "")),
+                }
+                found.append(gettext("Case %(case)d: %(metric)s %(actual)s below %(threshold)s. %(question)s") % values)
+        return found
+
+    @property
+    def more(self) -> int:
+        """How many are not listed."""
+        return max(len(self.row.violations) - _VIOLATIONS, 0)
+
+
+@require_safe
+def run_models(request: DashboardRequest, run_id: str) -> HttpResponse:
+    """The models that answered a run side by side; asked for by the page once it stands, for it reads every result."""
+    found = _run(request, run_id)
+    context = {"models": report.sovereignty(found), "mark": pass_mark(frozen(found.pk).grader)}
+    return render(request, "dashboard/evaluate/_models.html", context)
 
 
 @require_safe

@@ -70,6 +70,7 @@ def verdict_of(delta: float | None) -> str:
     """The shape of a change; changes below half a point are ties."""
     if delta is None:
         return "none"
+    delta = round(delta, 2)
     return "fail" if delta <= -NOTABLE else "pass" if delta >= NOTABLE else "tie"
 
 

@@ -107,5 +107,5 @@ onContent((part) => {
 // Leaving a form with changes asks first.
 let unsaved = false;
 document.addEventListener("input", (event) => { if (event.target.closest("form[data-unsaved]")) unsaved = true; });
-document.addEventListener("submit", (event) => { if (event.target.matches("form")) unsaved = false; });
+document.addEventListener("submit", (event) => { if (event.target.matches("form:not([hx-post])")) unsaved = false; });
 addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });

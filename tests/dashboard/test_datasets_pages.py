@@ -13,6 +13,7 @@ from apps.datasets.models import Dataset
 from apps.datasets.services import attachments
 from apps.datasets.services.datasets import create_dataset
 from tests.dashboard.conftest import span
+from tests.support.providers import Answer
 
 CASE = {
     "main_question": {
@@ -289,3 +290,20 @@ def test_adding_from_nothing_and_suggesting_without_a_model_say_why(client, proj
     assert client.post(f"/datasets/suggest?trace={tree[0]}&turn=9").status_code == 404
     answer = client.post(f"/datasets/suggest?trace={tree[0]}&turn=0", {"query": "Where?", "expected": "typed"})
     assert answer.status_code == 200 and "typed" in answer.content.decode() and "KEY" in answer.content.decode()
+
+
+def test_generated_cases_come_as_a_checklist_and_a_suggestion_fills_its_field(
+    client, project, tree, monkeypatch, fake_provider
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", fake_provider.openai_url)
+    dataset = dataset_of(project)
+    fake_provider.answer(Answer.of_json({"cases": [{"query": 'Is "it" <paid>?', "expectedResults": "Yes & no"}]}))
+    answer = client.post(f"/datasets/{dataset.pk}/generate", {"source_text": "Facts", "count": "1"})
+    html = answer.content.decode()
+    assert html.count("data-generated=") == 1 and "&lt;paid&gt;" in html and "Yes &amp; no" in html
+    assert dataset.versions.count() == 1
+    fake_provider.answer(Answer.of_json({"expected": "With the carrier", "rationale": "It named no place"}))
+    url = f"/datasets/suggest?trace={tree[0]}&turn=0"
+    html = client.post(url, {"query": "Where is my order?", "expected": ""}).content.decode()
+    assert "With the carrier" in html and "It named no place" in html

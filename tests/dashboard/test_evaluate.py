@@ -183,7 +183,7 @@ def test_an_unknown_run_is_not_found(client, project, address):
 
 def test_two_runs_can_be_ticked_for_comparison(client, run_id):
     text = page(client, "runs")
-    assert f'name="run" value="{run_id}"' in text
+    assert f'form="compare-two" name="run" value="{run_id}"' in text
     assert f'action="{reverse("dashboard:compare")}"' in text
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.browser import until
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.browser
@@ -96,9 +97,10 @@ def test_the_first_use_page_turns_into_the_overview_when_a_trace_arrives(page, s
 
 def test_charts_are_drawn_and_their_numbers_stand_in_tables(demo_page):
     demo_page.goto("/?window=30d")
-    demo_page.wait_for_function(
-        "[...document.querySelectorAll('canvas[data-chart]')].every(c => c.width > 50 && c.getContext('2d')"
-        ".getImageData(0, 0, c.width, c.height).data.some(v => v))"
+    until(
+        demo_page,
+        "() => [...document.querySelectorAll('canvas[data-chart]')].every(c => c.width > 50 && c.getContext('2d')"
+        ".getImageData(0, 0, c.width, c.height).data.some(v => v))",
     )
     demo_page.click("section:has(#runs-h) summary")
     rows = demo_page.locator("section:has(#runs-h) tbody tr")
@@ -119,9 +121,9 @@ def test_window_and_filters_change_the_address_and_back_undoes_them(demo_page):
     whole = demo_page.inner_text("#traffic .push")
     demo_page.select_option("#traffic select[name=framework]", "langchain")
     demo_page.wait_for_url("**framework=langchain**")
-    demo_page.wait_for_function("before => document.querySelector('#traffic .push').innerText !== before", arg=whole)
+    until(demo_page, "before => document.querySelector('#traffic .push').innerText !== before", whole)
     demo_page.go_back()
-    demo_page.wait_for_function("before => document.querySelector('#traffic .push').innerText === before", arg=whole)
+    until(demo_page, "before => document.querySelector('#traffic .push').innerText === before", whole)
 
 
 def test_top_failing_leads_to_the_traces(demo_page):
@@ -156,7 +158,7 @@ def test_the_key_is_shown_hidden_and_copied(page, server):
     page.goto("/settings")
     assert server.key not in page.content()
     page.click("text=Show")
-    page.wait_for_function("key => document.querySelector('#key').textContent === key", arg=server.key)
+    until(page, "key => document.querySelector('#key').textContent === key", server.key)
     page.click("text=Hide")
     assert server.key not in page.content()
     page.click("[data-secret-copy]")

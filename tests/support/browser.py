@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,3 +57,22 @@ def accessibility_findings(page: Any) -> list[str]:
         if item["impact"] in ("serious", "critical")
         for node in item["nodes"][:3]
     ]
+
+
+def until(page: Any, script: str, arg: Any = None, *, seconds: float = 15.0) -> None:
+    """Wait until a script says true. Not `wait_for_function`: that one evaluates text inside the page, which the page's
+    content policy reports to the console now and then."""
+    error = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").Error
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if page.evaluate(script, arg):
+                return
+        except error as problem:
+            # The page is between two documents, or the element is not there yet.
+            last = str(problem)
+        else:
+            last = "false"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never came true ({last}): {script}")
+        page.wait_for_timeout(50)

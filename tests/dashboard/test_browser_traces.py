@@ -286,9 +286,10 @@ def test_the_first_trace_opens_the_list_by_itself(browser):
         page, problems = watched_page(browser, base_url=fresh.base_url)
         page.goto("/traces")
         page.get_by_role("heading", name="Send the first trace").wait_for()
-        assert fresh.key in page.locator("#code-python").inner_text()
-        page.get_by_role("button", name="HTTP").click()
-        assert f"{fresh.api_url}/ingest/traces" in page.locator("#code-http").inner_text()
+        # The key is copied with its own button and never stands in the page.
+        assert fresh.key not in page.content()
+        page.get_by_role("button", name="Copy with key").first.wait_for()
+        assert fresh.api_url in page.locator("main").inner_text()
         page.locator("[data-live-state]", has_text="live").wait_for()
         send(fresh, name="my-agent", input="Hello", output="Hi!", latencyMs=420)
         page.get_by_role("link", name="Hello").wait_for()
